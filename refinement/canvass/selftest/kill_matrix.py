@@ -29,6 +29,7 @@ import canvass.cluster.core
 from canvass.cluster import core as unbroken
 from canvass.cluster.duty_cycle import DutyCycle
 from canvass.cluster.member import Input, Member, MemberRecord
+from canvass.cluster.names import wire_name
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.graph.build import cache_folder, cached_graph, load_model
@@ -316,14 +317,13 @@ class MutantResult:
     """Number of trials."""
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
+class GraphReport(Struct, frozen=True, rename=wire_name):
     """The result of the core itself on one graph: no trial may differ."""
 
-    graph: str
+    model: str
     tried: int
     edges: int
-    kill: EdgeKill | None
+    mismatches: int
 
 
 class Graphs:
@@ -368,7 +368,7 @@ def kill_mutants(
     return results
 
 
-def control(graphs: Graphs, *, whole: bool) -> list[Control]:
+def control(graphs: Graphs, *, whole: bool) -> list[GraphReport]:
     """Run the core itself on all graphs; without the largest one if not ``whole``."""
     found = []
     for revision, member_count in MODELS:
@@ -376,6 +376,6 @@ def control(graphs: Graphs, *, whole: bool) -> list[Control]:
             continue
         trials = graphs.of(revision, member_count)
         kill, tried = find_kill(trials, unbroken)
-        manifest = trials.graph.manifest
-        found.append(Control(manifest.model, tried, manifest.counts.edges, kill))
+        model, edges = trials.graph.manifest.model, trials.graph.manifest.counts.edges
+        found.append(GraphReport(model, tried, edges, int(kill is not None)))
     return found

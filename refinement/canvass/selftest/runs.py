@@ -33,7 +33,7 @@ from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_units
 from canvass.graph.artifact import open_keys
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal, RecordedRun
-from canvass.selftest.kill_matrix import Control, MutantResult
+from canvass.selftest.kill_matrix import GraphReport, MutantResult
 from canvass.simulation.log_contents import Log
 from canvass.simulation.world import World
 from canvass.steps.core_answer import core_answer
@@ -434,15 +434,6 @@ def _expected_text(expected: Corrupted) -> str:
 SCHEMA: Final = "canvass.selftest/1"
 
 
-class GraphReport(Record, frozen=True):
-    """The result of the core itself on one graph."""
-
-    model: str
-    tried: int
-    edges: int
-    mismatches: int
-
-
 class MutantReport(Record, frozen=True):
     """The trial that killed one mutant of the core."""
 
@@ -493,7 +484,7 @@ class SelftestReport(Record, frozen=True):
 
 
 def make_report(
-    controls: Sequence[Control],
+    controls: Sequence[GraphReport],
     mutants: Sequence[MutantResult],
     runs: RunsResult,
     seconds: float,
@@ -502,16 +493,13 @@ def make_report(
     good_wrong = [each for each in runs.wrong if each.kind == "good"]
     corrupted_wrong = len(runs.wrong) - len(good_wrong)
     alive = sum(result.kill is None for result in mutants)
-    mismatches = sum(control.kill is not None for control in controls)
+    mismatches = sum(control.mismatches for control in controls)
     unused = {each.__name__ for each in CORRUPTIONS} - set(runs.corrupted)
     return SelftestReport(
         schema=SCHEMA,
         ok=not (alive or mismatches or runs.wrong or runs.disagreements or unused),
         seconds=round(seconds, 1),
-        graphs=tuple(
-            GraphReport(each.graph, each.tried, each.edges, int(each.kill is not None))
-            for each in controls
-        ),
+        graphs=tuple(controls),
         mutants=tuple(_mutant(result) for result in mutants),
         mutants_alive=alive,
         good_runs=runs.good,

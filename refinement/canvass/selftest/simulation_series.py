@@ -14,22 +14,22 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from canvass.cluster import core
 from canvass.cluster.ports import StepFunction
-from canvass.conformance.findings import Findings, step_name
+from canvass.conformance.findings import step_name
 from canvass.conformance.verdict import Verdict
 from canvass.simulation.events import Finding
 from canvass.simulation.options import PROFILES, Options, with_disk_loss
 from canvass.simulation.simulator import RunResult, Simulator
-from canvass.steps.answers import Answers
 from canvass.traces.counts import counted
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.rewrite import written_aside
-from canvass.traces.run import RUN_FILE, RunFolder
+from canvass.traces.run import RUN_FILE
 from canvass.traces.schema import DISK_REPLACED, DiskReplaced, Run, encode
 from canvass.traces.timeouts import settings_of
 
@@ -96,42 +96,6 @@ def record_run(
     return result
 
 
-def with_divergences(result: RunResult, run: Path, answers: Answers) -> tuple[RunResult, Findings]:
-    """Add to the findings of a run what a check of its record finds."""
-    from canvass.conformance.verify import read_and_check
-
-    found = read_and_check([run], answers)
-    verdict = found.runs[0].verdict
-    times = [
-        (int(time_ns), member, int(step))
-        for member in (RunFolder(run).streams if verdict.divergences else ())
-        for columns, _ in RunFolder(run).sourced_columns(member)
-        for time_ns, step in zip(columns.time_ns, columns.step, strict=True)
-    ]
-    at = {(member, step): time_ns for time_ns, member, step in times}
-    findings = [*result.findings]
-    for one in verdict.divergences:
-        time_ns = at[one.member, one.step]
-        steps = sum(each <= time_ns for each, _, _ in times)
-        text = f"{step_name(one.member, one.step)}: {one.text}"
-        findings.append(Finding(one.name, text, steps, time_ns))
-    if verdict.verdict is Verdict.MALFORMED:
-        findings.append(Finding("Malformed", verdict.reason, result.steps, result.time_ns))
-    first = {finding.property_name: finding for finding in reversed(findings)}
-    return replace(result, findings=tuple(reversed(first.values()))), found
-
-
-def simulate(
-    options: Options,
-    step: StepFunction = core.step,
-    prepare: Callable[[Simulator], object] = lambda _: None,
-) -> RunResult:
-    """Simulate one run and check its record, which is not kept; parameters as for `record_run`."""
-    with TemporaryDirectory() as place:
-        result = record_run(options, Path(place), step, prepare)
-        return with_divergences(result, Path(place) / run_id_of(options), Answers())[0]
-
-
 def recorded(options: Options, folder: Path) -> RunResult | None:
     """Give the result of a run that was recorded before, or None. An interrupted run is removed.
 
@@ -152,9 +116,6 @@ def recorded(options: Options, folder: Path) -> RunResult | None:
     return result
 
 
-STUCK = "Stuck"
-
-
 class SimulationFinding(msgspec.Struct, frozen=True, rename="camel"):
     """A property that a run violated, or a run that got stuck."""
 
@@ -163,7 +124,7 @@ class SimulationFinding(msgspec.Struct, frozen=True, rename="camel"):
     """The property, or ``Stuck``."""
     violation: str
     step: int
-    time_ns: int
+    """The number of steps that the run had taken; of a divergence, the step of its member."""
     replay: str
     """The command that repeats the run."""
 
@@ -198,7 +159,6 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
     seed_start: int
     steps: int
     seconds: float
-    steps_per_second: float
     simulated_seconds: float
     counts: dict[str, int]
     actions: dict[str, int]
@@ -216,12 +176,9 @@ def findings_of(result: RunResult, replay: str) -> Iterator[SimulationFinding]:
     """Give the properties that a run violated, and ``Stuck`` if the run got stuck."""
     seed = result.options.seed
     for one in result.findings:
-        yield SimulationFinding(
-            seed, one.property_name, one.violation, one.step, one.time_ns, replay
-        )
+        yield SimulationFinding(seed, one.property_name, one.violation, one.step, replay)
     if result.stuck:
-        violation = "; ".join(result.stuck)
-        yield SimulationFinding(seed, STUCK, violation, result.steps, result.time_ns, replay)
+        yield SimulationFinding(seed, "Stuck", "; ".join(result.stuck), result.steps, replay)
 
 
 class Tally:
@@ -229,20 +186,16 @@ class Tally:
 
     def __init__(self) -> None:
         self._began_s = time.monotonic()
-        self._runs = self._steps = self._simulated_ns = self._recovery_ns = self._kept_steps = 0
+        self._runs = self._steps = self._simulated_ns = self._recovery_ns = 0
         self._counts: Counter[str] = Counter()
         self._actions: Counter[str] = Counter()
         self._digest = blake2b(digest_size=16)
         self._findings: list[SimulationFinding] = []
         self._left_out: list[LeftOut] = []
 
-    def add(self, result: RunResult, replay: str, *, kept: bool = False) -> str:
-        """Add a run; give one line of progress about all runs so far.
-
-        ``kept`` tells that the run was recorded before; the steps a second do not count it.
-        """
+    def add(self, result: RunResult, replay: str) -> str:
+        """Add a run; give one line of progress about all runs so far."""
         self._runs += 1
-        self._kept_steps += result.steps if kept else 0
         self._steps += result.steps
         self._simulated_ns += result.time_ns
         self._recovery_ns = max(self._recovery_ns, result.recovery_ns)
@@ -253,11 +206,7 @@ class Tally:
         if result.left_out:
             reason = "; ".join(result.left_out)
             self._left_out.append(LeftOut(result.options.seed, reason, replay))
-        per_s = self._per_second(time.monotonic() - self._began_s)
-        return f"{self._steps:,} steps, {per_s:,.0f}/s, {counted(len(self._findings), 'finding')}"
-
-    def _per_second(self, seconds: float) -> float:
-        return (self._steps - self._kept_steps) / max(seconds, 0.001)
+        return f"{self._steps:,} steps, {counted(len(self._findings), 'finding')}"
 
     def report(self, base: Options, checker: SeriesChecker) -> SimulationReport:
         """Give the report of the series; ``base`` has the options of its first run."""
@@ -270,7 +219,6 @@ class Tally:
             seed_start=base.seed,
             steps=self._steps,
             seconds=round(seconds, 3),
-            steps_per_second=round(self._per_second(seconds), 1),
             simulated_seconds=round(self._simulated_ns / 1e9, 3),
             counts=dict(sorted(self._counts.items())),
             actions=dict(sorted(self._actions.items())),
@@ -306,14 +254,22 @@ class SeriesChecker:
         """The number of distinct canonical steps of all runs."""
         return len(self._keys)
 
-    def run(self, options: Options, kept: RunResult | None = None) -> RunResult:
-        """Simulate a run unless it is kept, and check it."""
+    def run(self, options: Options, kept: RunResult | None = None, *facts: Any) -> RunResult:
+        """Simulate a run unless it is kept, and check it; ``facts`` as for `record_run`."""
+        from canvass.conformance.verify import read_and_check
+
         with TemporaryDirectory() as place:
             folder = self._out or Path(place)
-            result = kept or record_run(options, folder)
-            result, found = with_divergences(result, folder / run_id_of(options), self._answers)
-            self._keys = np.unique(np.concatenate([self._keys, found.keys]), axis=0)
-        return result
+            result = kept or record_run(options, folder, *facts)
+            found = read_and_check([folder / run_id_of(options)], self._answers)
+        self._keys = np.unique(np.concatenate([self._keys, found.keys]), axis=0)
+        verdict, findings = found.runs[0].verdict, [*result.findings]
+        for one in verdict.divergences:
+            text = f"{step_name(one.member, one.step)}: {one.text}"
+            findings.append(Finding(one.name, text, one.step, result.time_ns))
+        if verdict.verdict is Verdict.MALFORMED:
+            findings.append(Finding("Malformed", verdict.reason, result.steps, result.time_ns))
+        return replace(result, findings=tuple(findings))
 
     def coverage(self) -> list[GraphSteps]:
         """Give the coverage of each graph."""
@@ -325,6 +281,15 @@ class SeriesChecker:
             actions = {one.action: [one.covered, one.steps] for one in found.actions}
             rows.append(GraphSteps(found.graph, found.steps, found.covered, actions))
         return rows
+
+
+def simulate(
+    options: Options,
+    step: StepFunction = core.step,
+    prepare: Callable[[Simulator], object] = lambda _: None,
+) -> RunResult:
+    """Simulate one run and check its record, which is not kept; parameters as for `record_run`."""
+    return SeriesChecker([], None).run(options, None, step, prepare)
 
 
 @dataclass(frozen=True)
@@ -399,7 +364,6 @@ def simulate_series(
         options = drawing.options(replace(base, seed=base.seed + done))
         kept = recorded(options, out) if again and out is not None else None
         result = checker.run(options, kept)
-        line = tally.add(result, drawing.replay(options), kept=kept is not None)
-        distinct = f"{checker.distinct_steps:,} distinct"
-        progress(f"{done + 1:,} of {seeds:,} seeds, {line}, {distinct}")
+        line = tally.add(result, drawing.replay(options))
+        progress(f"{done + 1:,} of {seeds:,} seeds, {line}")
     return tally.report(base, checker)

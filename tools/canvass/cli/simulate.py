@@ -37,7 +37,7 @@ def show(report: SimulationReport, out: Path | None) -> None:
 
     say(
         f"{counted(report.seeds, 'seed')} of {report.members} members, {report.revision}: "
-        f"{report.steps:,} steps ({report.steps_per_second:,.0f}/s), "
+        f"{report.steps:,} steps in {report.seconds:,.0f} s, "
         f"{report.simulated_seconds:,.0f} simulated seconds"
     )
     for name, count in report.counts.items():
