@@ -271,7 +271,7 @@ def test_engine_from_the_command_line(
 ) -> None:
     bad = corrupted(good, tmp_path / "bad", corruptions.send_removed)
 
-    assert run_command(["verify", "--engine", "tlc", "--heap", "1g", str(bad)]) == 1
+    assert run_command(["verify", "--engine", "tlc", str(bad)]) == 1
 
     shown = capsys.readouterr().out
     assert shown.startswith("DIVERGES    good  ")
@@ -279,8 +279,6 @@ def test_engine_from_the_command_line(
     assert "TLC searched for behaviours" in shown
 
 
-@pytest.mark.parametrize(
-    "options", [["--engine", "tlc", "--jobs", "2"], ["--timeout", "5"], ["--heap", "1g"]]
-)
+@pytest.mark.parametrize("options", [["--engine", "tlc", "--jobs", "2"], ["--timeout", "5"]])
 def test_engine_options_of_the_other_engine_are_refused(options: list[str], good: Path) -> None:
     assert run_command(["verify", *options, str(good)]) == 2
