@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from typer.core import TyperGroup
 
 from canvass.cli.options import NotedSettings, Output, need_logs, read_settings
 from canvass.cli.output import (
@@ -33,28 +32,22 @@ EXIT_INCOMPLETE = 3
 """The run is written, and something is missing from it."""
 
 
-class _Kinds(TyperGroup):
-    """The kinds of logs; a path without a kind is answered with the whole command."""
+KIND: Final = "aeron"
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the sub-command."""
-        if args[0] not in self.commands and Path(args[0]).exists():
-            raise CommandError(
-                f"name the kind of the logs: `canvass import aeron {quote(args[0])} --out my-run`"
-            )
-        return super().resolve_command(ctx, args)
+
+def _kind(name: str) -> str:
+    """Refuse another kind of logs than `KIND`, with the whole command if a path stands there."""
+    if name != KIND:
+        hint = (
+            f": `canvass import {KIND} {quote(name)} --out my-run`" if Path(name).exists() else ""
+        )
+        raise CommandError(f"{name} is no kind of logs; name the kind {KIND}{hint}")
+    return name
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command group to the application."""
-    group = typer.Typer(cls=_Kinds, no_args_is_help=True)
-    group.command("aeron")(aeron)
-    group.callback()(_group)
-    app.add_typer(group, name="import")
-
-
-def _group() -> None:
-    """Import the logs of other programs as runs."""
+    """Add the command to the application."""
+    app.command("import")(import_)
 
 
 Events = Annotated[
@@ -82,7 +75,10 @@ ChosenRevision = Annotated[
 ]
 
 
-def aeron(
+def import_(
+    kind: Annotated[
+        str, typer.Argument(metavar=KIND, help="The kind of the logs.", callback=_kind)
+    ],
     logs: Annotated[
         list[Path],
         typer.Argument(
@@ -108,6 +104,7 @@ def aeron(
     prints. 2: the logs cannot be read. 3: lines or logs are missing, or the search reached its
     limit.
     """
+    assert kind == KIND
     need_logs(logs)
     from canvass.cli.output import Stages
     from canvass.traces.aeron_log.log_vocabulary import events_named
