@@ -23,7 +23,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 # How many tests run at once: many of them wait. Each takes up to 3 GiB when it starts Java.
 JOBS ?= 3
 
-.PHONY: help help-all setup setup-test demo page page-if-possible browse browser test lint types check night bench wheel-test known-steps lock clean java
+.PHONY: help help-all setup setup-test demo page page-if-possible browse browser test lint types check night bench wheel-test known-steps minimality lock clean java
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -82,6 +82,9 @@ wheel-test: java page-if-possible ## build the wheel and run it in an empty envi
 
 known-steps: java setup ## let TLC make the table of steps that ships with canvass anew
 	@$(BIN)/python tools/known_steps.py
+
+minimality: java $(TEST_STAMP) ## check which hardenings are needed, and write docs/findings/README.md
+	@$(BIN)/pytest -q -m night --rewrite tests/models/test_minimality.py
 
 lock: $(TEST_STAMP) ## resolve pyproject.toml again into the lock files
 	@tools/lock "$(BIN)"

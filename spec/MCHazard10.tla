@@ -38,7 +38,7 @@ MCScript(n) ==
     \o Does(1, "ElectionError") \o Does(1, "ElectionInit")
     \o (IF IsUpstreamFix THEN GivesUp(2) ELSE Expires(2, "FollowerBallot"))
     \o Stands(0, 2) \o Loss(2, 1)
-    \o (IF IsUpstreamFix
+    \o (IF IsUpstreamFix \/ IsHardened("HZ5")
         THEN Repeats(0, "LeaderLogReplication", Members) \o Loss(0, 1) \o Arrival(0, 2) \o Reports(0, 2)
         ELSE <<>>)
     \o Hearing(0, "LeaderLogReplication", Members) \o Prepares(0, 1)

@@ -69,8 +69,13 @@ MCBeforeLive(n) ==
     \o (IF IsUpstreamFix
         THEN Reports(1, 0) \o Reports(1, 2) \o Commits(1, "LeaderLogReplication", Members)
              \o Arrival(1, 0) \o Arrival(1, 2) \o Silence
+        ELSE IF IsHardened("HZ5")
+        THEN Reports(1, 0) \o Reports(1, 2) \o Hearing(1, "LeaderLogReplication", Members)
         ELSE <<>>)
-    \o Prepares(1, 1) \o Silence \o Joins(1, 2, 1)
+    \o Prepares(1, 1) \o Silence
+    \o (IF IsHardened("HZ5")
+        THEN Commits(1, "LeaderReady", Members) \o Arrival(1, 0) \o Arrival(1, 2) \o Silence ELSE <<>>)
+    \o Joins(1, 2, 1)
     \o Does(0, "FollowerReplay") \o Reads(0) \o Does(0, "FollowerReplay")
     \o Does(0, "FollowerLogInit") \o OpensLog(1, Members) \o Records(1)
 

@@ -44,5 +44,18 @@ MCInterrupted(n) ==
     \o Repeats(0, "LeaderLogReplication", {0, 2}) \o Arrival(0, 1) \o Loss(0, 2)
     \o Does(1, "FollowerReplay") \o Reads(1) \o GivesUp(1)
 
+(***************************************************************************)
+(* With all hardenings but HZ6.  Member 1 opens term 2 and reports so,     *)
+(* then it restarts.  Member 0 hears of member 2 only and announces that a *)
+(* quorum has recorded one entry.                                          *)
+(***************************************************************************)
+MCAgain(n) ==
+    EnterElections(<<0, 2>>) \o Stands(0, 2) \o Restarts(1)
+    \o Repeats(0, "LeaderLogReplication", {0, 2}) \o Arrival(0, 1) \o Arrival(0, 2)
+    \o Joins(0, 1, 3) \o Hearing(0, "LeaderLogReplication", Members) \o Prepares(0, 0)
+    \o Loss(0, 1) \o Loss(0, 2) \o Restarts(1)
+    \o Repeats(0, "LeaderReady", {0, 2}) \o Loss(0, 2) \o Arrival(0, 1)
+    \o Does(1, "FollowerReplay") \o Reads(1) \o Does(1, "FollowerReplay")
+
 MCAbsent == 2
 =============================================================================

@@ -17,7 +17,10 @@ EXTENDS MCBounds
 
 MCBefore(n) ==
     Stands(0, 1) \o Silence \o Repeats(0, "LeaderLogReplication", Members)
-    \o Arrival(0, 1) \o Arrival(0, 2) \o Silence \o Prepares(0, 0) \o Silence
+    \o Arrival(0, 1) \o Arrival(0, 2) \o Silence
+    \o (IF IsHardened("HZ5")
+        THEN Joins(0, 1, 0) \o Silence \o Hearing(0, "LeaderLogReplication", Members) ELSE <<>>)
+    \o Prepares(0, 0) \o Silence
 
 MCScript(n) ==
     Repeats(0, "LeaderReady", Members) \o Loss(0, 1)

@@ -20,6 +20,20 @@ MCBefore(n) ==
 
 MCScript(n) == <<>>
 
+(***************************************************************************)
+(* A ballot that is lost (V4).  Member 0 is gone.  Member 2 has used up    *)
+(* term 1 with a candidacy of which nobody heard, and member 1 is about to *)
+(* ask it for its vote in that term.                                       *)
+(***************************************************************************)
+MCLostBefore(n) ==
+    Elected(0, <<1, 2>>, 0) \o EnterElections(<<1, 2>>) \o StandsUnelected(2, 1)
+    \o Repeats(2, "Canvass", {}) \o Arrival(2, 1) \o Expires(1, "Canvass") \o Expires(1, "Nominate")
+    \o Silence
+
+MCGone == 0
+
+NeverLost == ~(At(member[1], "CANVASS") /\ member[1].candidateTermId = 1)
+
 NobodyLeads == ~ClosedLeader
 
 (***************************************************************************)

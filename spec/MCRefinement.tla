@@ -27,17 +27,7 @@ EXTENDS MCBounds
 
 CONSTANTS Stage, Candidates, Impatient, Fragile
 
-(***************************************************************************)
-(* With HZ5 the followers act before the leader: it waits until a quorum   *)
-(* has opened its term.                                                    *)
-(***************************************************************************)
-FirstLeadership ==
-    IF "HZ5" \notin Hardening THEN Elected(0, <<1, 2>>, 0)
-    ELSE Stands(0, 1) \o Silence \o Repeats(0, "LeaderLogReplication", Members)
-         \o Arrival(0, 1) \o Arrival(0, 2) \o Silence
-         \o Joins(0, 1, 0) \o Silence \o Joins(0, 2, 0) \o Silence
-         \o Hearing(0, "LeaderLogReplication", Members) \o Prepares(0, 0) \o Silence
-         \o OpensLog(0, Members)
+FirstLeadership == Elected(0, <<1, 2>>, 0)
 
 LosesItsFollowers == FirstLeadership \o EnterElections(<<1, 2>>)
 

@@ -130,6 +130,7 @@ StartsAfter(scripts) == \E c \in {After(scripts[k]) : k \in DOMAIN scripts} : St
 (* ends when all are closed and the leader has written the first entry of  *)
 (* its term, which no member has recorded.  In the revision upstream-fix a *)
 (* vote is not a report: the followers report before the leader replays.   *)
+(* With HZ5 the followers act first: they open the term, and report so.    *)
 (* Advances(i, a): closed leader i notes the end of its own recording,     *)
 (* then commits.  HearEachOther(i, j): i and j canvass and hear each       *)
 (* other.  GivesUp(i): the election of i fails, and it canvasses again.    *)
@@ -160,12 +161,20 @@ Elected(i, followers, n) ==
     LET Hears(j) == Arrival(i, j)
         Says(j) == Reports(i, j)
         Enters(j) == Joins(i, j, n)
+        won == Stands(i, followers[1]) \o Silence \o Repeats(i, "LeaderLogReplication", Members)
+               \o Each(Hears, followers) \o Silence
         reported == IF ~IsUpstreamFix \/ n = 0 THEN <<>>
                     ELSE Each(Says, followers) \o Commits(i, "LeaderLogReplication", Members)
                          \o Each(Hears, followers) \o Silence
-    IN  Stands(i, followers[1]) \o Silence \o Repeats(i, "LeaderLogReplication", Members)
-        \o Each(Hears, followers) \o Silence \o reported \o Prepares(i, n) \o Silence
-        \o Each(Enters, followers) \o OpensLog(i, Members)
+        first == IF n = 0 THEN Each(Enters, followers) ELSE Each(Says, followers)
+        later == IF n = 0 THEN <<>>
+                 ELSE Commits(i, "LeaderReady", Members) \o Each(Hears, followers) \o Silence
+                      \o Each(Enters, followers)
+    IN  won \o (IF IsHardened("HZ5")
+                THEN first \o Silence \o Hearing(i, "LeaderLogReplication", Members)
+                     \o Prepares(i, n) \o Silence \o later
+                ELSE reported \o Prepares(i, n) \o Silence \o Each(Enters, followers))
+        \o OpensLog(i, Members)
 
 HearEachOther(i, j) ==
     Repeats(i, "Canvass", Members) \o Arrival(i, j) \o Silence

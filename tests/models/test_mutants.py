@@ -20,11 +20,7 @@ from canvass.tlc.config import TlcConfig
 
 MODELS = load_manifest().models
 MUTANTS = [model for model in MODELS if model.name.startswith("MUT_")]
-FAMILIES = {
-    model.module: model
-    for model in MODELS
-    if model.module.endswith("Mutants") and model not in MUTANTS
-}
+FAMILIES = {model.name: model for model in MODELS if model.name.endswith("Mutants")}
 
 UNBROKEN = {
     "TypeOK": "says what values look like, not what the protocol promises",

@@ -1,17 +1,23 @@
-"""``spec/README.md`` agrees with the spec: states, operators, properties, models."""
+"""The pages about the spec agree with it: states, operators, properties, models."""
 
 from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from canvass.cli.models import config_of
 from canvass.spec import Expected, load_manifest, spec_root
 
-README = (spec_root() / "README.md").read_text("utf-8")
+THEORY = Path(__file__).parents[2] / "docs" / "theory"
+PAGES = {
+    "README": (spec_root() / "README.md").read_text("utf-8"),
+    "models": (THEORY / "models.md").read_text("utf-8"),
+    "reference": (THEORY / "reference.md").read_text("utf-8"),
+}
 MODELS = load_manifest().models
 DEFINED = re.compile(r"^(\w+)(?:\([^)\n]*\))?\s*==", re.MULTILINE)
 
@@ -28,8 +34,8 @@ def defined(module: str) -> frozenset[str]:
 def section(title: str) -> str:
     """Return the text below a heading, up to the next one of its rank or a higher rank."""
     rank = title.split(" ")[0]
-    _, found, rest = README.partition(f"\n{title}\n")
-    assert found, title
+    (text,) = [text for text in PAGES.values() if f"\n{title}\n" in f"\n{text}"]
+    rest = f"\n{text}".partition(f"\n{title}\n")[2]
     return re.split(rf"^#{{1,{len(rank)}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
 
 
@@ -72,7 +78,7 @@ def test_a_search_for_an_election_state_finds_one_line() -> None:
 
 @pytest.mark.parametrize(
     "title",
-    ["## Where each rule is", "## The hardenings", "## The reference, row by row"],
+    ["## Where each rule is", "## The hardenings", "# The reference, row by row"],
 )
 def test_every_operator_of_a_table_is_defined(title: str) -> None:
     modules = {path.stem for path in spec_root().glob("*.tla")}
@@ -86,16 +92,20 @@ def test_every_operator_of_a_table_is_defined(title: str) -> None:
 
 
 def test_every_row_of_the_reference_has_an_operator_or_a_reason() -> None:
-    rows = table("## The reference, row by row")
+    rows = table("# The reference, row by row")
     without = [row for row in rows if not quoted(row[1])]
 
     assert [
         row for row in without if not re.search(r"left out|throughout|constructors", row[1])
     ] == []
     numbers = [
-        int(number) for row in table("### F. Transitions") for number in re.findall(r"\d+", row[0])
+        int(number) for row in table("## F. Transitions") for number in re.findall(r"\d+", row[0])
     ]
     assert sorted(numbers) == list(range(1, 47))
+
+
+def test_the_page_about_reading_the_spec_is_short() -> None:
+    assert len(PAGES["README"].splitlines()) <= 200
 
 
 def test_every_model_is_named() -> None:

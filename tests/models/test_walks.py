@@ -1,9 +1,10 @@
-"""The sightings of random walks from the first start are the ones in ``spec/README.md``."""
+"""The sightings of random walks from the first start are the ones in ``docs/theory/models.md``."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -25,8 +26,8 @@ NEVER_HARDENED: Final = {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9",
 
 
 def table() -> dict[str, dict[str, int]]:
-    """Read the table of the README: the number of walks by sighting and revision."""
-    text = (spec_root() / "README.md").read_text("utf-8")
+    """Read the table of the page: the number of walks by sighting and revision."""
+    text = (Path(__file__).parents[2] / "docs" / "theory" / "models.md").read_text("utf-8")
     section = text.partition("### Found from the first start\n")[2].partition("\n### ")[0]
     head, *rows = (
         [cell.strip() for cell in line.strip("|").split("|")]

@@ -61,7 +61,7 @@ Each mutant has one of these results:
   step that the mutant allows, or all hardenings together exclude it. `tests/support/core_clusters.py` drives cores without these, with all
   steps of `Cluster.tla`, and verifies the recorded runs. The seeds are counted in such runs.
 * `equivalent`, because no behaviour shows it: {equal}. The table names the lemma of `Properties.tla` that is the reason. TLC checks the invariants in
-  the models that claim them ([the lemmas](../../spec/README.md#the-lemmas)), within their bounds. All edges of the member's graphs show that
+  the models that claim them ([the lemmas](models.md#the-lemmas)), within their bounds. All edges of the member's graphs show that
   the mutant equals the core where its invariant holds. No step of an equivalent mutant differs in the runs of
   `tests/mutants/test_equal_mutants.py`.
 

@@ -76,7 +76,6 @@ def test_json_has_the_results_and_the_expectations_of_the_manifest(
         "mode": "check",
         "workers": 1,
         "violated": None,
-        "coverage": None,
         "counterexample": None,
     }
     assert wanted == {name: fine[name] for name in wanted}
@@ -391,14 +390,47 @@ def test_a_specification_of_the_user_is_checked(
     assert "canvass check My.tla" in command("check", "--spec", tmp_path)[2]
 
 
-def test_coverage_is_shown_by_action(command: Command, tiny: Path) -> None:
-    _, out, _ = command("check", "TinyOk", "--coverage", "--spec", tiny)
-    _, as_json, _ = command("check", "TinyOk", "--coverage", "--spec", tiny, "--format", "json")
-    (report,) = json.loads(as_json)["models"]
+@pytest.mark.parametrize(
+    ("model_name", "rules", "found"),
+    [
+        ("MCHazard8", "all", "done  MCHazard8  success"),
+        ("MCHazard8", "all,-HZ8", "done  MCHazard8  safety: CommittedIsDurable"),
+        ("MCHazard8", "HZ8", "done  MCHazard8  success"),
+        (
+            "MCHazard1LossUpstreamFix",
+            "all,-CountedMembers",
+            "done  MCHazard1LossUpstreamFix  safety",
+        ),
+    ],
+)
+def test_other_rules_are_put_in_force(
+    model_name: str, rules: str, found: str, command: Command
+) -> None:
+    code, out, _ = command("check", model_name, "--with", rules)
 
-    assert "Retry" in out
-    assert [line for line in out.splitlines() if line.endswith("never taken")]
-    assert {one["action"]: one["total"] for one in report["coverage"]}["Retry"] == 0
+    assert code == 0
+    assert out.splitlines()[0].startswith(found)
+
+
+@pytest.mark.parametrize(
+    ("names", "rules", "error"),
+    [
+        ([], "all", "--with needs the names of models"),
+        (["MCHazard8"], "all,-HZ4", "MCHazard8.cfg: there is no HZ4"),
+        (
+            ["MCHazard1UpstreamFix"],
+            "CountedMember",
+            "no CountedMember; did you mean CountedMembers",
+        ),
+    ],
+)
+def test_an_unknown_rule_is_refused(
+    names: list[str], rules: str, error: str, command: Command
+) -> None:
+    code, _, err = command("check", *names, "--with", rules)
+
+    assert code == 2
+    assert error in err
 
 
 def test_a_simulation_is_repeated_by_its_seed(command: Command, tiny: Path, tmp_path: Path) -> None:

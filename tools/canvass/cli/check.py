@@ -36,6 +36,7 @@ _MARK: Final = {
     Standing.AS_EXPECTED: ("ok", "green"),
     Standing.NOT_AS_EXPECTED: ("FAIL", "bold red"),
     Standing.NOT_CHECKED: ("ERROR", "bold red"),
+    Standing.NOT_IN_MANIFEST: ("done", "cyan"),
 }
 
 
@@ -104,12 +105,37 @@ def show_result(run: ModelRun, width: int) -> None:
         console.print(Text("      warning ", "yellow"), Text(warning), sep="")
 
 
-def show_coverage(run: ModelRun) -> None:
-    """Write how often each action was taken, and mark the actions that never were."""
-    for one in run.result.coverage:
-        never = "  never taken" if not one.total and one.kind == "next" else ""
-        place = f"{one.location.module}:{one.location.line}"
-        print(f"      {one.action:<28} {one.total:>14,} {one.distinct:>14,} new  {place}{never}")
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="TLC's threads. Default: from the manifest, else all processors."),
+]
+Heap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help="Java heap size, such as 4g. Default: from the manifest, else 1g."
+    ),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option(min=0.001, metavar="SECONDS", help="Time limit for each model. Default: none."),
+]
+Rules = Annotated[
+    str | None,
+    typer.Option(
+        "--with",
+        metavar="RULES",
+        help="Hardenings in force, such as HZ1,HZ3 or all,-HZ6; of a model of upstream-fix,"
+        " corrections, such as all,-CountedMembers.",
+    ),
+]
+Export = Annotated[
+    Path | None,
+    typer.Option(
+        "--export",
+        metavar="PATH",
+        help="Write counterexamples to FILE.json, to FILE.itf.json, or to a folder in both forms.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -130,38 +156,15 @@ def check(
         bool, typer.Option("--list", help="List models, those with MODEL in the name.")
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Check the nightly set, too.")] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="TLC's threads. Default: from the manifest, else all processors."),
-    ] = None,
-    heap: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE", help="Java heap size, such as 4g. Default: from the manifest, else 1g."
-        ),
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001, metavar="SECONDS", help="Time limit for each model. Default: none."
-        ),
-    ] = None,
+    workers: Workers = None,
+    heap: Heap = None,
+    timeout: Timeout = None,
     seed: Annotated[int | None, typer.Option(help="Seed of TLC's random choices.")] = None,
-    coverage: Annotated[
-        bool, typer.Option("--coverage", help="Print how often each action was taken.")
-    ] = False,
+    rules: Rules = None,
     diagram: Annotated[
         bool, typer.Option("--diagram", help="Draw counterexamples as swim lanes.")
     ] = False,
-    export_to: Annotated[
-        Path | None,
-        typer.Option(
-            "--export",
-            metavar="PATH",
-            help="Write counterexamples to FILE.json, to FILE.itf.json, or to a folder in both "
-            "forms.",
-        ),
-    ] = None,
+    export_to: Export = None,
     spec: Annotated[
         Path | None, typer.Option(help="Use the modules and manifest.json of this folder.")
     ] = None,
@@ -173,20 +176,24 @@ def check(
     2: TLC could not run, or did not finish. 130: interrupted; the output has the models
     that were finished.
 
-    A counterexample is printed if it is not expected, or if MODEL is given.
+    A counterexample is printed if it is not expected, or if MODEL is given. The manifest says
+    nothing about models with --with: only an unfinished one makes the exit code 2.
     """
     from canvass.cli.counterexample import export, need_export_target
     from canvass.cli.models import Settings, choose
     from canvass.tlc import find_jar, find_java
 
+    names = models or []
     as_json = output is Format.JSON
-    if models and everything:
-        raise CommandError("name models or use --all, not both")
-    if as_json and diagram:
-        raise CommandError("--diagram draws for a person; leave out --format json")
+    refused = {
+        "name models or use --all, not both": names and everything,
+        "--with needs the names of models": rules is not None and not names,
+        "--diagram draws for a person; leave out --format json": as_json and diagram,
+    }
+    for reason in filter(refused.get, refused):
+        raise CommandError(reason)
     if export_to is not None:
         need_export_target(export_to)
-    names = models or []
     sets = ModelSet if everything or listing else (ModelSet.CI,)
     root, chosen = choose(names, frozenset(sets), spec, lists=listing)
     if listing:
@@ -200,7 +207,7 @@ def check(
         heap_mib=None if heap is None else heap_mib(heap),
         timeout_s=timeout,
         seed=seed,
-        coverage=coverage,
+        rules=rules,
     )
     width = max(len(entry.name) for entry in chosen)
 
@@ -210,7 +217,7 @@ def check(
 
     runs, code = _check(root, chosen, settings, show)
     if as_json:
-        reports = [run.report(coverage=coverage) for run in runs]
+        reports = [run.report() for run in runs]
         write_json(CheckReport(code == EXIT_OK, reports))
     if export_to is not None:
         export([run.counterexample for run in runs if run.counterexample], export_to)
@@ -244,8 +251,6 @@ def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:
     from canvass.cli.counterexample import show_counterexample
 
     show_result(run, width)
-    if run.result.coverage:
-        show_coverage(run)
     unexpected = run.comparison.standing is not Standing.AS_EXPECTED
     if run.counterexample is not None and (named or unexpected):
         show_counterexample(run.counterexample, diagram=diagram)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -44,6 +45,8 @@ class Standing(Enum):
     NOT_AS_EXPECTED = "not as expected"
     NOT_CHECKED = "not checked"
     """TLC could not run, or did not finish."""
+    NOT_IN_MANIFEST = "not in the manifest"
+    """TLC finished, and the model has other rules than there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,9 @@ class Comparison:
 NO_STATE = "no state satisfies the initial predicate: nothing was checked"
 
 
-def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparison:
+def compare(
+    entry: ModelEntry, result: CheckResult, *, workers: int, changed: bool = False
+) -> Comparison:
     """Compare a result with the manifest.
 
     Parameters
@@ -69,6 +74,8 @@ def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparis
     workers
         Number of TLC's threads. With several threads the depth varies between runs, and so does the
         number of states before a violation.
+    changed
+        Whether the model is not the one of the manifest. Then only an unfinished run differs.
 
     Returns
     -------
@@ -79,6 +86,8 @@ def compare(entry: ModelEntry, result: CheckResult, *, workers: int) -> Comparis
         return Comparison(Standing.NOT_CHECKED, result.message)
     if result.ok and result.generated == 0:
         return Comparison(Standing.NOT_CHECKED, NO_STATE)
+    if changed:
+        return Comparison(Standing.NOT_IN_MANIFEST)
 
     found = result.outcome.value
     if found != entry.expected.value:
@@ -114,8 +123,8 @@ class Settings:
         The programs.
     workers, heap_mib, timeout_s, seed
         As in `canvass.tlc.TlcOptions`; None if the manifest or the default decides.
-    coverage
-        Whether TLC reports coverage.
+    rules
+        Hardenings or corrections, as in `with_rules`; null for those of the configuration.
     """
 
     jar: Jar
@@ -124,17 +133,7 @@ class Settings:
     heap_mib: int | None = None
     timeout_s: float | None = None
     seed: int | None = None
-    coverage: bool = False
-
-
-class ActionCount(msgspec.Struct, frozen=True, rename="camel"):
-    """Coverage of one action: states that it found, and states that it reached."""
-
-    action: str
-    module: str
-    line: int
-    distinct: int
-    total: int
+    rules: str | None = None
 
 
 class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -145,7 +144,8 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
     name
         The model.
     standing, reason
-        ``as expected``, ``not as expected`` or ``not checked``, and the reason.
+        ``as expected``, ``not as expected``, ``not checked`` or ``not in the manifest``, and the
+        reason.
     outcome, expected
         TLC's outcome, and the outcome that the manifest expects.
     violated, violates
@@ -166,8 +166,6 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
         Warnings of TLC and its parser.
     output
         Lines of the parser and of standard error; only if the model could not be checked.
-    coverage
-        Coverage by action; null without ``--coverage``.
     counterexample
         The behaviour of the first violation, or up to a failed evaluation, in the schema of
         ``--export``; null without one.
@@ -193,7 +191,6 @@ class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
     message: str
     warnings: list[str]
     output: list[str]
-    coverage: list[ActionCount] | None
     counterexample: CounterexampleDocument | None
 
 
@@ -208,13 +205,9 @@ class ModelRun:
     workers: int
     processor_s: float
 
-    def report(self, *, coverage: bool) -> ModelReport:
+    def report(self) -> ModelReport:
         """Return the result as a record of the JSON document."""
         result = self.result
-        counts = [
-            ActionCount(one.action, one.location.module, one.location.line, one.distinct, one.total)
-            for one in result.coverage
-        ]
         failed = self.comparison.standing is Standing.NOT_CHECKED
         return ModelReport(
             name=self.entry.name,
@@ -237,7 +230,6 @@ class ModelRun:
             message=result.message,
             warnings=list(result.warnings),
             output=list(result.output) if failed else [],
-            coverage=counts if coverage else None,
             counterexample=self.counterexample.document() if self.counterexample else None,
         )
 
@@ -336,6 +328,58 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
     return config
 
 
+_OVERRIDE = re.compile(r"<- (HZ\d+|UpstreamFix)_(\w+)")
+
+
+def with_rules(config: TlcConfig, chosen: str, name: str, root: Path) -> TlcConfig:
+    """Put other hardenings in force; in a model of upstream-fix, other corrections.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    chosen
+        Names, separated by commas: hardenings such as ``HZ1``, or corrections by the names of the
+        rules that they override. ``all`` means all of them, ``-HZ1`` all named before but this one.
+    name
+        The name of the configuration, for messages.
+    root
+        The spec folder.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such name.
+    """
+    from canvass.cluster.rules import HAZARDS
+    from canvass.graph.syntax import near
+    from canvass.steps.revisions import overrides
+    from canvass.tlc import ConfigError
+
+    revision = config.constants["Revision"].strip('= "')
+    corrections = overrides("upstream-fix", (), root) if revision == "upstream-fix" else {}
+    known = frozenset(corrections or HAZARDS)
+    names: set[str] = set()
+    for each in filter(None, chosen.replace(" ", "").split(",")):
+        rule = each.removeprefix("-")
+        if rule != "all" and rule not in known:
+            raise ConfigError(f"{name}: there is no {rule}{near(rule, known)}")
+        meant = known if rule == "all" else {rule}
+        names = names - meant if each.startswith("-") else names | meant
+    changed = {rule: by for rule, by in corrections.items() if rule in names}
+    if not corrections:
+        changed = overrides(revision, names, root)
+        listed = ", ".join(f'"{hazard}"' for hazard in sorted(names))
+        changed["Hardening"] = f"= {{{listed}}}"
+    replaced = "UpstreamFix" if corrections else "HZ"
+    kept = {
+        constant: text
+        for constant, text in config.constants.items()
+        if not ((found := _OVERRIDE.fullmatch(text)) and found[1].startswith(replaced))
+    }
+    return replace(config, constants={**kept, **changed})
+
+
 def run_model(
     root: Path,
     entry: ModelEntry,
@@ -373,6 +417,8 @@ def run_model(
     workers = settings.workers or entry.workers or processors()
     try:
         config = config_of(root, entry)
+        if settings.rules is not None:
+            config = with_rules(config, settings.rules, entry.config, root)
         config = replace(config, constants={**config.constants, **(constants or {})})
     except ConfigError as error:
         result = CheckResult(outcome=Outcome.CONFIG_ERROR, message=str(error))
@@ -390,14 +436,13 @@ def run_model(
         traces=entry.traces,
         depth=entry.trace_depth,
         seed=settings.seed,
-        coverage=settings.coverage,
         library=module_folders(root),
         jvm_args=SHORT_RUN if entry.takes is Takes.SECONDS else (),
     )
     before = _processor_s()
     result = check_with_tlc(module, config, options=options, on_event=on_event)
     taken = _processor_s() - before
-    compared = compare(entry, result, workers=workers)
+    compared = compare(entry, result, workers=workers, changed=settings.rules is not None)
     shown = None
     if result.trace or (result.violations and result.outcome.is_violation):
         shown = counterexample(root, module, entry.name, result.violations[0])
