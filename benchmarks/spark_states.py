@@ -1,14 +1,16 @@
 """Measure ``canvass batch verify`` of a corpus with each engine, and with other states of canvass.
 
-``python benchmarks/spark_states.py CORPUS [ROUNDS [PYTHON...]]`` verifies the corpus in turns, as a
-user types it: with ``--engine process`` and ``--engine spark`` of this state, and with those of
-each ``PYTHON``, which has another state of canvass. The first turn of each state fills its cache
-and is not counted. Medians are printed: seconds of the clock and of processors, which others on the
-machine disturb less, and the largest peaks of memory; then ratios, and the load of the machine.
+``python benchmarks/spark_states.py [--rounds N] [--cache FOLDER] CORPUS [PYTHON...]`` verifies the
+corpus in turns, as a user types it: with ``--engine process`` and ``--engine spark`` of this state,
+and with those of each ``PYTHON``, which has another state of canvass. A first turn that is not
+counted fills the caches, unless the folder has those of an earlier time. Medians are printed:
+seconds of the clock and of processors, which others on the machine disturb less, and the largest
+peaks of memory; then ratios, and the load of the machine.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -51,17 +53,27 @@ def watched(action: partial[None], found: list[Peaks]) -> Taken:
 
 def main() -> None:
     """Measure and print."""
-    corpus, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    pythons = [sys.executable, *sys.argv[3:]]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cache", type=Path)
+    parser.add_argument("--engines", nargs="+", default=ENGINES)
+    parser.add_argument("corpus")
+    parser.add_argument("pythons", nargs="*")
+    given = parser.parse_args()
+    pythons = [sys.executable, *given.pythons]
     taken: dict[tuple[int, str], list[Taken]] = {}
     memory: dict[tuple[int, str], list[Peaks]] = {}
     with tempfile.TemporaryDirectory(prefix="canvass-spark-states-") as name:
         root = Path(name)
-        for turn in range(rounds + 1):
+        caches = given.cache or root
+        for turn in range(given.rounds + 1):
             for place, python in enumerate(pythons):
-                for engine in ENGINES if turn else ENGINES[:1]:
+                cache = caches / f"cache-{place}"
+                if not turn and cache.exists():
+                    continue
+                for engine in given.engines if turn else ENGINES[:1]:
                     out = root / f"{turn}-{place}-{engine}"
-                    action = partial(verify, python, corpus, engine, out, root / f"cache-{place}")
+                    action = partial(verify, python, given.corpus, engine, out, cache)
                     found: list[Peaks] = []
                     one = watched(action, found)
                     if turn:
@@ -70,7 +82,8 @@ def main() -> None:
                     load = os.getloadavg()[0]
                     say(f"{python} {engine}: {one.seconds:.1f} s, {one.processor:.1f} s", end="")
                     say(f" of processors, load {load:.1f}")
-    say(f"\nmedians of {rounds} rounds\n\n| state, engine | time | processors | peaks in MiB |")
+    say(f"\nmedians of {given.rounds} rounds")
+    say("\n| state, engine | time | processors | peaks in MiB |")
     say("|---|---|---|---|")
     medians = {}
     for (place, engine), all_taken in taken.items():
@@ -78,7 +91,7 @@ def main() -> None:
         medians[place, engine] = clock, spent
         peak = largest(memory[place, engine])
         say(f"| {pythons[place]}, {engine} | {clock:.1f} s | {spent:.1f} s | {peak} |")
-    for place, python in enumerate(pythons):
+    for place, python in enumerate(pythons if len(given.engines) == len(ENGINES) else ()):
         (alone, cost), (spark, more) = (medians[place, engine] for engine in ENGINES)
         say(f"{python}: Spark is {alone / spark:.2f} times as fast as one process,", end=" ")
         say(f"with {more / cost:.2f} times its processors")
