@@ -53,9 +53,8 @@ def test_a_truncated_stream_is_not_taken_for_a_whole_one(
 
     events = spark.read.format("canvass").load(str(corpus))
 
-    marked = events.where("truncated IS NOT NULL").select("run", "member", "step").collect()
-    count = events.where("run = 'run-1' AND member = 2").count()
-    assert [tuple(row) for row in marked] == [("run-1", 2, count - 1)]
+    marked = events.where("truncated IS NOT NULL").select("run", "member").distinct().collect()
+    assert [tuple(row) for row in marked] == [("run-1", 2)]
     verdicts = {
         (row.run_id, row.verdict) for row in verify(events, cache=tmp_path / "cache").collect()
     }

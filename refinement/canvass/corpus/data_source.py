@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from canvass.conformance.check import REVISION, TRUNCATED
 from canvass.corpus.plan import Unit, UnitKind, list_units, pack, partition_of
@@ -107,16 +107,24 @@ class CanvassDataSource(DataSource):
         return from_arrow_schema(with_partitions(row_schema(_members(self.options)), self.options))
 
     def reader(self, schema: StructType) -> EventsReader:
-        """Return the reader of one scan."""
-        return EventsReader(self.options, schema.names)
+        """Return the reader of one scan.
+
+        Raises
+        ------
+        BadOption
+            If a column does not exist.
+        """
+        if unknown := sorted(set(schema.names) - set(self.schema().names)):
+            raise BadOption(f"there is no column {unknown[0]!r}")
+        return EventsReader(self.options, to_arrow_schema(schema))
 
 
 class UnitReader(DataSourceReader):
     """Reads units; the units of a partition one after the other."""
 
-    def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
+    def __init__(self, options: Mapping[str, str], schema: Any) -> None:
         self._path = path_of(options)
-        self._names = list(names)
+        self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
         """Pack the units into partitions."""
@@ -141,8 +149,8 @@ _Reasons = dict[tuple[str, int], str]
 class EventsReader(UnitReader):
     """Reads the events of units."""
 
-    def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
-        super().__init__(options, names)
+    def __init__(self, options: Mapping[str, str], schema: Any) -> None:
+        super().__init__(options, schema)
         self._member_count = _members(options)
 
     def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
@@ -201,11 +209,11 @@ class EventsReader(UnitReader):
         marks = map(reasons.get, streams) if reasons else [None] * len(rows)
         more[TRUNCATED] = pa.array(marks, pa.string())
         values = partition_values(self._path, unit)
-        for name in self._names:
+        for name in self._schema.names:
             if name not in rows.column_names:  # A unit may be in no such partition.
                 value = pa.scalar(values.get(name), pa.string())
                 rows = rows.append_column(name, more.get(name, pa.repeat(value, len(rows))))
-        yield from rows.select(self._names).to_batches()
+        yield from rows.select(self._schema.names).cast(self._schema).to_batches()
 
 
 def _reasons(facts: Sequence[Fact], runs: Mapping[str, Run]) -> _Reasons:
@@ -312,16 +320,11 @@ class AeronLogSource(DataSource):
 
     def reader(self, schema: StructType) -> LinesReader:
         """Return the reader of one scan."""
-        return LinesReader(self.options, schema.names)
+        return LinesReader(self.options, to_arrow_schema(schema))
 
 
 class LinesReader(UnitReader):
     """Reads the lines of folders of logs."""
-
-    def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
-        super().__init__(options, names)
-        kinds = {field.name: field.type for field in SCHEMA}
-        self._schema = pa.schema([(name, kinds.get(name, pa.string())) for name in names])
 
     def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
         if unit.kind is not UnitKind.AERON_LOGS:

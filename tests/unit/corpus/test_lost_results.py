@@ -61,8 +61,8 @@ def test_a_damaged_file_at_a_recheck_makes_its_runs_malformed(corpus: Path, tmp_
 
 def rows_of(corpus: Path) -> Any:
     """The events of a corpus as rows of the data source."""
-    names = [name for name in row_schema(3).names if name != "source"]
-    reader = EventsReader({"path": str(corpus)}, names)
+    schema = pa.schema([field for field in row_schema(3) if field.name != "source"])
+    reader = EventsReader({"path": str(corpus)}, schema)
     batches = [batch for part in reader.partitions() for batch in reader.read(part)]
     return pa.Table.from_batches(batches)
 

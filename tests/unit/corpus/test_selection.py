@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from canvass.corpus.data_source import (
@@ -15,6 +16,7 @@ from canvass.corpus.data_source import (
     log_lines,
     partition_names,
     partition_values,
+    row_schema,
 )
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.traces.aeron_log.errors import AeronLogError
@@ -38,7 +40,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read(path: Path, names: list[str]) -> tuple[list[dict[str, Any]], int]:
     """Give the rows that come, and how many units were read."""
-    reader = EventsReader({"path": str(path)}, names)
+    kinds = {field.name: field.type for field in row_schema(3)}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in names])
+    reader = EventsReader({"path": str(path)}, schema)
     partitions = reader.partitions()
     rows = [
         row
@@ -87,7 +91,7 @@ def test_partitions_of_a_unit_have_values_and_hives_word_for_null_is_null() -> N
 
 def test_a_path_is_needed() -> None:
     with pytest.raises(BadOption, match="needs a path"):
-        EventsReader({}, EVENTS)
+        EventsReader({}, row_schema(3))
 
 
 def test_a_line_of_a_log_has_its_number_event_and_time(tmp_path: Path) -> None:
