@@ -17,12 +17,13 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from canvass.cli.models import Settings, Standing, config_of, run_model
+from canvass.cli.models import Settings, Standing, run_model
 from canvass.cluster.rules import Rules
 from canvass.spec import find_file, load_manifest, module_folders, spec_root
 from canvass.steps.oracle import constants_of
 from canvass.tlc import Event, UserOutput, check, find_jar, find_java
 from canvass.tlc.dump import DumpEdge, read_dump
+from support.findings import config_of
 from support.spec_branches import Branch, hit_by, mark
 
 COVERAGE = spec_root() / "coverage.json"
@@ -114,7 +115,7 @@ def steps_in_the_graph_of(name: str, folder: Path) -> set[str]:
     dump = folder / f"{name}.dot"
     result = check(
         find_file(f"{entry.module}.tla"),
-        config_of(spec_root(), entry),
+        config_of(entry),
         library=module_folders(),
         dump=dump,
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.cli.models import Standing
-from canvass.spec import ModelEntry, ModelSet, find_file, load_manifest, module_folders
+from canvass.cli.models import Standing, config_of
+from canvass.spec import ModelEntry, ModelSet, find_file, load_manifest, module_folders, spec_root
 from canvass.spec.files import first_comment
 from support.findings import run_of
 
@@ -52,3 +52,9 @@ def test_every_configuration_of_the_spec_is_in_the_manifest() -> None:
     }
 
     assert configurations == {model.config for model in MODELS}
+
+
+def test_every_configuration_names_what_its_module_has() -> None:
+    """Those of the night as well. The configuration of a wrong name is an error."""
+    for model in MODELS:
+        config_of(spec_root(), model)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli import models
 from canvass.spec import Expected, ModelEntry, find_file, load_manifest, spec_root
 from canvass.tlc.config import TlcConfig
+from support.findings import config_of
 
 MODELS = load_manifest().models
 MUTANTS = [model for model in MODELS if model.name.startswith("MUT_")]
@@ -30,10 +30,6 @@ UNBROKEN = {
 """Properties that no mutant breaks, with the reason."""
 
 each_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-
-
-def config_of(model: ModelEntry) -> TlcConfig:
-    return models.config_of(spec_root(), model)
 
 
 def claims(config: TlcConfig) -> set[str]:

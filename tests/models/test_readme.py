@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.models import config_of
 from canvass.spec import Expected, load_manifest, spec_root
+from support.findings import config_of
 
 THEORY = Path(__file__).parents[2] / "docs" / "theory"
 PAGES = {
@@ -137,7 +137,7 @@ def test_the_table_of_reach_has_the_figures_of_the_manifest() -> None:
 def test_the_table_of_properties_agrees_with_the_manifest() -> None:
     claims: dict[str, set[str]] = {}
     for model in MODELS:
-        config = config_of(spec_root(), model)
+        config = config_of(model)
         claims[model.name] = {*config.invariants, *config.properties}
     holding = {model.name for model in MODELS if model.expected is Expected.SUCCESS}
     rows = [row for row in table("## The properties") if re.match(r"[SV]\d", row[0])]

@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from canvass.cli.models import config_of
 from canvass.cluster import core
 from canvass.cluster.effects import Send
 from canvass.cluster.member import Input, Member
@@ -26,7 +25,7 @@ from canvass.cluster.rules import Rules
 from canvass.lanes.of_counterexample import action_name
 from canvass.spec import ModelEntry, ModelSet, load_manifest, spec_root
 from canvass.tlc import TlcConfig, TraceState, check
-from support.findings import found_by_reduced_searches, run_of
+from support.findings import config_of, found_by_reduced_searches, run_of
 
 REPLAYED = Path(__file__).parent / "Replayed.tla"
 MODELS = {model.name: model for model in load_manifest().models}
@@ -62,8 +61,8 @@ def states_of(model: ModelEntry) -> tuple[TraceState, ...]:
 
 def replaying(model: ModelEntry) -> TlcConfig:
     """Give the configuration of the model with the switches of MCReduction."""
-    switches = config_of(spec_root(), MODELS["MCStepsOfCluster"])
-    given = config_of(spec_root(), model).constants
+    switches = config_of(MODELS["MCStepsOfCluster"])
+    given = config_of(model).constants
     switched = {
         name: value for name, value in switches.constants.items() if value == f"<- RE{name}"
     }
@@ -92,7 +91,7 @@ def test_each_step_is_one_of_the_unreduced_cluster(model: ModelEntry) -> None:
 
 @pytest.mark.parametrize("model", findings())
 def test_the_core_takes_each_step(model: ModelEntry) -> None:
-    constants = config_of(spec_root(), model).constants
+    constants = config_of(model).constants
     rules = rules_of(constants)
     states = states_of(model)
     values = [dict(one.values) for one in states]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from canvass.cli.models import config_of
 from canvass.spec import load_manifest, spec_root
+from support.findings import config_of
 
 MODELS = {model.name: model for model in load_manifest().models}
 SWITCH = (spec_root() / "MCReduction.tla").read_text("utf-8")
@@ -29,7 +29,7 @@ def replaced(name: str) -> dict[str, str]:
 
     The rules of a revision and of hardenings are not a matter of the reduction.
     """
-    constants = config_of(spec_root(), MODELS[name]).constants
+    constants = config_of(MODELS[name]).constants
     rules = re.compile(r"<- (Rev149|UpstreamFix|HZ\d+)_")
     return {
         left: right[3:]

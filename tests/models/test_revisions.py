@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from canvass.cli.models import config_of
 from canvass.cluster.rules import HAZARDS
 from canvass.spec import ModelEntry, load_manifest, spec_root
 from canvass.steps.revisions import MODULES, overrides
+from support.findings import config_of
 
 MODELS = load_manifest().models
 RULES = ("MemberState", "Election", "Replication")
@@ -18,7 +18,7 @@ RULES = ("MemberState", "Election", "Replication")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_the_overrides_are_those_of_the_named_rules(model: ModelEntry) -> None:
     """A mutant, or a model that tries another rule, may replace one of them."""
-    constants = config_of(spec_root(), model).constants
+    constants = config_of(model).constants
     (revision,) = re.findall(r'"(.*)"', constants["Revision"])
     wanted = overrides(revision, re.findall(r'"(.*?)"', constants["Hardening"]))
     given = {

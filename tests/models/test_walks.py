@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
-from canvass.cli.models import config_of
 from canvass.spec import load_manifest, spec_root
 from canvass.tlc import Outcome, TlcOptions, run
+from support.findings import config_of
 
 REVISIONS: Final = {
     "1.49": "MCWalk149",
@@ -62,7 +62,7 @@ def test_walks_reach_the_sightings_of_the_table(revision: str) -> None:
     seen: Counter[str] = Counter()
     options = TlcOptions(workers=1, heap_mib=512)
     module = spec_root() / f"{entry.module}.tla"
-    with run(module, config_of(spec_root(), entry), options) as tlc:
+    with run(module, config_of(entry), options) as tlc:
         for value in tlc.printed_values():
             assert isinstance(value, tuple)
             _, name, _, _ = value

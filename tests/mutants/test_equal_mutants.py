@@ -13,7 +13,6 @@ from typing import Final
 
 import pytest
 
-from canvass.cli.models import config_of
 from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
@@ -24,6 +23,7 @@ from canvass.simulation.options import PROFILES, Options, rng_of
 from canvass.simulation.simulator import Simulator
 from canvass.spec import Expected, load_manifest, spec_root
 from support.core_clusters import EndingCluster
+from support.findings import config_of
 from support.surviving_mutants import EQUAL, MASKED
 
 SEEDS: Final = 4
@@ -108,7 +108,7 @@ def test_the_fact_that_makes_a_mutant_equal_is_checked_and_can_be_broken(name: s
     result = re.search(rf"((?:^\(\*.*\*\)\n)+){fact} ==", text, re.MULTILINE)
     claim, broken = set(), set()
     for model in load_manifest().models:
-        config = config_of(spec_root(), model)
+        config = config_of(model)
         if fact in config.invariants and model.expected is Expected.SUCCESS:
             claim.add(model.name)
         if fact == model.violates:

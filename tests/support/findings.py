@@ -1,4 +1,4 @@
-"""The diagrams in docs/findings: find them, and draw them again."""
+"""The models as tests use them, and the diagrams in docs/findings, which can be drawn again."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Final
 from canvass.cli.counterexample import swim_lanes
 from canvass.cli.models import ModelRun, Settings, run_model
 from canvass.cli.output import PIPE_WIDTH
-from canvass.spec import Expected, ModelEntry, load_manifest, spec_root
-from canvass.tlc import find_jar, find_java
+from canvass.spec import Expected, ModelEntry, find_file, load_manifest, spec_root
+from canvass.tlc import TlcConfig, find_jar, find_java
+from canvass.tlc.workspace import read_config
 
 FINDINGS: Final = Path(__file__).parents[2] / "docs" / "findings"
 
@@ -25,6 +26,12 @@ REDUCED: Final = {"MCTwoElections", "MCFrom", "MCHazard11"}
 """The modules of reduced searches."""
 
 NAMED: Final = re.compile(r"canvass check (\w+)")
+
+
+@functools.cache
+def config_of(model: ModelEntry) -> TlcConfig:
+    """Read the configuration of a model; that its module has its names is tested by running it."""
+    return read_config(find_file(model.config))
 
 
 @functools.cache

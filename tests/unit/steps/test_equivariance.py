@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from canvass.cli import models
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.spec import find_file, load_manifest, spec_root
+from canvass.spec import find_file, load_manifest
 from canvass.steps import oracle
 from canvass.steps.oracle import ask
 from canvass.steps.step import Step
 from canvass.tlc import TlcConfig
+from support.findings import config_of
 from support.random_steps import allowed, random_step, renumbered, shuffled, sound_form
 
 pytestmark = pytest.mark.tlc
@@ -58,7 +58,7 @@ def mutated_by(monkeypatch: pytest.MonkeyPatch, module: str, mutant: str) -> Non
     """Let the oracle decide by the spec with one operator replaced, as a mutant's model does."""
     family = find_file(f"{module}.tla").read_text(encoding="utf-8")
     entries = {model.name: model for model in load_manifest().models}
-    own, healthy = (models.config_of(spec_root(), entries[one]) for one in (mutant, module))
+    own, healthy = (config_of(entries[one]) for one in (mutant, module))
     ((name, value),) = own.constants.items() - healthy.constants.items()
     by = value.removeprefix("<- ")
     definition = re.search(rf"^{by}\(.*?(?=^\(\*|^---|^===)", family, re.MULTILINE | re.DOTALL)
