@@ -40,6 +40,7 @@ from canvass.cluster.messages import (
     Vote,
 )
 from canvass.cluster.rules import Rules
+from canvass.traces.layout import NumberKind, kind
 
 TERMS: Final = (NULL_VALUE, 0, 1, 2, 3)
 POSITIONS: Final = (NULL_VALUE, 0, 1, 2, 3, 4)
@@ -100,24 +101,36 @@ class Draw:
     def _yes(self) -> bool:
         return self._rng.random() < 0.5
 
-    def _term(self) -> int:
+    def term(self) -> int:
         return self._rng.choice(TERMS)
 
-    def _position(self) -> int:
+    def position(self) -> int:
         return self._rng.choice(POSITIONS)
 
     def _reached(self) -> int:
         """A position that is not null."""
         return self._rng.choice(POSITIONS[1:])
 
-    def _anybody(self) -> int:
+    def number(self, name: str) -> int:
+        """A value of the field of that name."""
+        match kind(name):
+            case NumberKind.TERM:
+                return self.term()
+            case NumberKind.POSITION:
+                return self.position()
+            case NumberKind.MEMBER:
+                return self.anybody()
+            case _:
+                return self._rng.choice((0, 1) if name == "flags" else (NULL_VALUE, 0, 1))
+
+    def anybody(self) -> int:
         return self._rng.randrange(-1, self._rules.member_count)
 
     def _peer(self, i: int) -> int:
         others = [j for j in range(self._rules.member_count) if j != i]
         return self._rng.choice(others) if others else i
 
-    def _recording_log(self) -> tuple[TermEntry, ...]:
+    def recording_log(self) -> tuple[TermEntry, ...]:
         terms = sorted(self._rng.sample(TERMS[1:], self._rng.choice((0, 1, 1, 2, 3))))
         bases = sorted(self._reached() for _ in range(len(terms) + 1))
         entries = [TermEntry(term, bases[k], bases[k + 1]) for k, term in enumerate(terms)]
@@ -127,9 +140,9 @@ class Draw:
 
     def _record(self) -> MemberRecord:
         return MemberRecord(
-            self._term(),
-            self._position(),
-            self._term(),
+            self.term(),
+            self.position(),
+            self.term(),
             self._rng.choice((NULL_VALUE, 0, 1)),
             self._yes(),
             self._yes(),
@@ -140,57 +153,57 @@ class Draw:
         rng = self._rng
         ends = rng.random() < 0.3
         return Member(
-            persisted_candidate_term_id=self._term(),
-            recording_log=self._recording_log(),
+            persisted_candidate_term_id=self.term(),
+            recording_log=self.recording_log(),
             recorded_position=self._reached(),
-            snapshot_leadership_term_id=self._term(),
+            snapshot_leadership_term_id=self.term(),
             snapshot_term_base_log_position=self._reached(),
             snapshot_log_position=self._reached(),
             module_state=ModuleState.CLOSED if rng.random() < 0.03 else ModuleState.ACTIVE,
             role=rng.choice(tuple(Role)),
-            module_leadership_term_id=self._term(),
+            module_leadership_term_id=self.term(),
             module_notified_commit_position=self._reached(),
             commit_position=self._reached(),
-            publication_position=self._position(),
+            publication_position=self.position(),
             log_subscription=self._yes(),
             catchup_destination=self._yes(),
             termination_position=self._reached() if ends else NULL_VALUE,
-            termination_leadership_term_id=self._term() if ends else NULL_VALUE,
+            termination_leadership_term_id=self.term() if ends else NULL_VALUE,
             leader_member_id=self._peer(i),
             members=tuple(self._record() for _ in range(self._rules.member_count)),
             election_state=election_state,
-            log_leadership_term_id=self._term(),
-            leadership_term_id=self._term(),
-            candidate_term_id=self._term(),
+            log_leadership_term_id=self.term(),
+            leadership_term_id=self.term(),
+            candidate_term_id=self.term(),
             append_position=self._reached(),
             notified_commit_position=self._reached(),
-            catchup_join_position=self._position(),
-            replication_leadership_term_id=self._term(),
-            replication_stop_position=self._position(),
-            replication_term_base_log_position=self._position(),
+            catchup_join_position=self.position(),
+            replication_leadership_term_id=self.term(),
+            replication_stop_position=self.position(),
+            replication_term_base_log_position=self.position(),
             log_replication=self._yes(),
             replay_stop_position=self._reached() if self._yes() else NULL_VALUE,
-            graceful_closed_leader_id=self._anybody(),
+            graceful_closed_leader_id=self.anybody(),
         )
 
     def message(self, kind: type[Message], i: int) -> Message:
         """A message of that type to member ``i``."""
         rng, j = self._rng, self._peer(i)
-        term, position = self._term(), self._reached()
+        term, position = self.term(), self._reached()
         voted = rng.choice(TERMS[1:])
         made: dict[type[Message], Message] = {
-            CanvassPosition: CanvassPosition(term, position, self._term(), j),
+            CanvassPosition: CanvassPosition(term, position, self.term(), j),
             RequestVote: RequestVote(term, position, voted, rng.choice((j, j, j, i))),
             Vote: Vote(voted, term, position, rng.choice((i, i, i, j)), j, self._yes()),
             NewLeadershipTerm: NewLeadershipTerm(
                 term,
-                self._term(),
-                self._position(),
-                self._position(),
+                self.term(),
+                self.position(),
+                self.position(),
                 voted,
                 self._reached(),
                 position,
-                self._position(),
+                self.position(),
                 rng.choice((j, j, j, i)),
             ),
             AppendPosition: AppendPosition(term, position, j, rng.choice((0, CATCHUP_FLAG))),
@@ -218,7 +231,7 @@ class Draw:
             timeout=self._yes(),
             active=frozenset(j for j in range(count) if j == i or self._yes()),
             accepted=frozenset(j for j in range(count) if j != i and self._yes()),
-            position=self._position(),
+            position=self.position(),
             leadership_term_id=rng.choice(TERMS[1:]),
             term_base_log_position=rng.choice((s.commit_position, self._reached())),
             graceful_closed_leader_id=rng.choice((NULL_VALUE, s.leader_member_id)),

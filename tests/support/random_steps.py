@@ -1,6 +1,4 @@
-"""Random steps: members in arbitrary states, inputs that fit the action, outcomes of the core or
-corrupted ones.
-"""
+"""Random steps with outcomes of the core, or with corrupted ones; and their other forms."""
 
 from __future__ import annotations
 
@@ -10,15 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from canvass.cluster import core
-from canvass.cluster.member import (
-    ElectionState,
-    Input,
-    Member,
-    MemberRecord,
-    ModuleState,
-    Role,
-    TermEntry,
-)
+from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.steps.core_answer import core_answer
@@ -28,156 +18,55 @@ from canvass.steps.renaming import map_step
 from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import NumberKind, kind
-
-ELECTION_ACTIONS = {
-    ElectionState(name): Action("".join(word.capitalize() for word in name.split("_")))
-    for name in (state.value for state in ElectionState)
-    if name not in ("INIT", "CLOSED")
-}
-ELECTION_ACTIONS[ElectionState.INIT] = Action.ELECTION_INIT
-
-
-class Numbers:
-    """Where terms and positions come from: few small ones, so that they are often equal."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.terms = [-1, 0, 1, 2, 3, 5]
-        self.positions = [-1, 0, 32, 64, 96, 1000]
-
-    def number(self, name: str, members: int, lowest: int = -1) -> int:
-        which = kind(name)
-        if which is NumberKind.TERM:
-            return self.rng.choice(self.terms[1 + lowest :])
-        if which is NumberKind.POSITION:
-            return self.rng.choice(self.positions[1 + lowest :])
-        if which is NumberKind.MEMBER:
-            return self.rng.randrange(lowest, members)
-        return self.rng.choice((0, 1)) if name == "flags" else self.rng.choice((-1, 0, 1))
-
-
-def random_log(numbers: Numbers) -> tuple[TermEntry, ...]:
-    rng = numbers.rng
-    log, base = [], 0
-    for term in sorted(rng.sample(range(6), rng.choice((0, 0, 1, 2, 3, 4)))):
-        end = base + rng.choice((0, 32, 64))
-        log.append(TermEntry(term, base, end))
-        base = end
-    if log and rng.random() < 0.6:
-        log[-1] = replace(log[-1], log_position=-1)
-    return tuple(log)
-
-
-def random_state(numbers: Numbers, members: int) -> Member:
-    rng = numbers.rng
-    values: dict[str, Any] = {
-        name: numbers.number(name, members)
-        for name, kept in Member.__annotations__.items()
-        if kept == "Int64"
-    }
-    values |= {
-        name: rng.random() < 0.5 for name, kept in Member.__annotations__.items() if kept == "bool"
-    }
-    values["module_state"] = rng.choice([ModuleState.ACTIVE] * 9 + [ModuleState.CLOSED])
-    values["role"] = rng.choice(list(Role))
-    values["election_state"] = rng.choice([*ElectionState, *[ElectionState.CLOSED] * 10])
-    values["recording_log"] = random_log(numbers)
-    values["members"] = tuple(
-        MemberRecord(
-            numbers.number("leadership_term_id", members),
-            numbers.number("log_position", members),
-            numbers.number("candidate_term_id", members),
-            rng.choice((-1, 0, 1)),
-            rng.random() < 0.5,
-            rng.random() < 0.5,
-        )
-        for _ in range(members)
-    )
-    return Member(**values)
-
-
-def random_message(numbers: Numbers, message_type: type[Message], members: int) -> Message:
-    values: list[Any] = [
-        numbers.number(name, members, 0 if kind(name) is NumberKind.MEMBER else -1)
-        for name in message_type.__struct_fields__
-    ]
-    if message_type is Vote:
-        values[-1] = numbers.rng.random() < 0.5
-    return message_type(*values)
-
-
-def random_input(numbers: Numbers, action: Action, member: int, members: int) -> Input:
-    rng = numbers.rng
-    message_type = ACTION_INPUTS[action].message
-    values: dict[str, Any] = {}
-    for name in sorted(ACTION_INPUTS[action].fields):
-        if name in ("active", "accepted"):
-            values[name] = frozenset(j for j in range(members) if rng.random() < 0.6)
-        elif name in ("interval", "commit_interval", "timeout"):
-            values[name] = rng.random() < 0.5
-        else:
-            values[name] = numbers.number(name, members)
-    if message_type is not None:
-        values["message"] = random_message(numbers, message_type, members)
-    return Input(**values)
-
-
-def enabled_state(numbers: Numbers, action: Action, member: int, members: int) -> Member:
-    """A state in which the action is likely enabled."""
-    state = random_state(numbers, members)
-    for election_state, own in ELECTION_ACTIONS.items():
-        if own is action:
-            role = Role.LEADER if election_state.value.startswith("LEADER") else Role.FOLLOWER
-            state = replace(
-                state, module_state=ModuleState.ACTIVE, election_state=election_state, role=role
-            )
-    if numbers.rng.random() < 0.5:
-        own_record = replace(state.members[member])
-        records = list(state.members)
-        records[member] = own_record
-        state = replace(state, members=tuple(records))
-    return state
+from support.arbitrary_steps import Draw
 
 
 def random_step(rng: random.Random, rules: Rules, *, corrupt: float = 0.3) -> Step:
-    """A step with the core's outcome, or, with that probability, a corrupted one."""
-    numbers = Numbers(rng)
-    members = rules.member_count
-    member = rng.randrange(members)
-    action = rng.choice(ACTIONS)
-    before = enabled_state(numbers, action, member, members)
-    x = random_input(numbers, action, member, members)
-    if "active" in ACTION_INPUTS[action].fields and rng.random() < 0.8:
-        x = replace(x, active=x.active | {member})
-    outcome = core.step(rules, member, before, action.value, x)
-    after, sends = before, no_sends()
+    """A step with the core's outcome, or, with that probability, a corrupted one.
+
+    Every other step has small numbers, which are often equal; those of the others lie far apart.
+    """
+    draw = Draw(rng, rules)
+    given = draw.step(rng.choice(ACTIONS).value)
+    # A step has the inputs that its action reads.
+    fields = ACTION_INPUTS[Action(given.action)].fields
+    unread = {name: new for name, new in _NOTHING.items() if name not in fields}
+    x = replace(given.input, **unread)
+    outcome = core.step(rules, given.i, given.state, given.action, x)
+    after, sends = given.state, _sends()
     if outcome is not None:
         after = outcome.next
         sends = tuple((send.to, send.message) for send in outcome.sends)
-    step = Step(member, before, action, x, after, sends)
-    return corrupted(numbers, step) if rng.random() < corrupt else step
+    step = Step(given.i, given.state, Action(given.action), x, after, sends)
+    step = corrupted(rng, draw, step) if rng.random() < corrupt else step
+    return step if rng.random() < 0.5 else renumbered(rng, step, 1000)
 
 
-def no_sends() -> Sends:
+_NOTHING = {name: getattr(Input(), name) for name in Input.__struct_fields__ if name != "message"}
+
+
+def _sends() -> Sends:
     return ()
 
 
-def corrupted(numbers: Numbers, step: Step) -> Step:
+def corrupted(rng: random.Random, draw: Draw, step: Step) -> Step:
     """Change something of the outcome."""
-    rng = numbers.rng
     members = len(step.before.members)
     choice = rng.randrange(4)
     if choice == 0 and step.sends:
         gone = rng.randrange(len(step.sends))
         return replace(step, sends=step.sends[:gone] + step.sends[gone + 1 :])
     if choice == 1 and members > 1:
-        message = random_message(numbers, type(step.sends[0][1]) if step.sends else Vote, members)
+        message = draw.message(type(step.sends[0][1]) if step.sends else Vote, step.member)
         return replace(step, sends=(*step.sends, (rng.randrange(members), message)))
     if choice == 2:
-        return replace(step, after=replace(step.after, recording_log=random_log(numbers)))
-    name = rng.choice([name for name, kept in Member.__annotations__.items() if kept == "Int64"])
-    changed: dict[str, Any] = {name: numbers.number(name, members)}
+        return replace(step, after=replace(step.after, recording_log=draw.recording_log()))
+    name = rng.choice(NUMBERS)
+    changed: dict[str, Any] = {name: draw.number(name)}
     return replace(step, after=replace(step.after, **changed))
+
+
+NUMBERS = [name for name, kept in Member.__annotations__.items() if kept == "Int64"]
 
 
 def allowed(rules: Rules, step: Step) -> bool:
@@ -268,34 +157,31 @@ def shuffled(rng: random.Random, step: Step) -> Step:
     )
 
 
-def changed_step(rng: random.Random, step: Step) -> Step:
+def changed_step(rng: random.Random, rules: Rules, step: Step) -> Step:
     """The step with something of it changed: of the outcome, a field on both sides, the message."""
-    numbers = Numbers(rng)
-    numbers.terms, numbers.positions = [-1, 0, 1, 2, 3, 4], [-1, 0, 1, 2, 3, 4]
-    members = len(step.before.members)
-    names = [name for name, kept in Member.__annotations__.items() if kept == "Int64"]
+    draw = Draw(rng, rules)
     choice = rng.randrange(5)
     if choice == 0:
-        return corrupted(numbers, step)
+        return corrupted(rng, draw, step)
     if choice == 1:
-        return _with_record(rng, numbers, step)
+        return _with_record(rng, draw, step)
     if choice == 2 and step.input.message is not None:
         message = step.input.message
         name = rng.choice([name for name in message.__struct_fields__ if name != "vote"])
         lowest = 0 if kind(name) is NumberKind.MEMBER else -1
-        values: dict[str, Any] = {name: numbers.number(name, members, lowest)}
+        values: dict[str, Any] = {name: max(lowest, draw.number(name))}
         return replace(step, input=replace(step.input, message=replace(message, **values)))
-    name = rng.choice(names)
-    values = {name: numbers.number(name, members)}
+    name = rng.choice(NUMBERS)
+    values = {name: draw.number(name)}
     changed = replace(step, before=replace(step.before, **values))
     return changed if choice == 3 else replace(changed, after=replace(step.after, **values))
 
 
-def _with_record(rng: random.Random, numbers: Numbers, step: Step) -> Step:
+def _with_record(rng: random.Random, draw: Draw, step: Step) -> Step:
     """The step with a field of a member record changed before it, and mostly after it too."""
     member = rng.randrange(len(step.before.members))
     name = rng.choice(("leadership_term_id", "log_position", "candidate_term_id"))
-    value = numbers.number(name, len(step.before.members))
+    value = draw.number(name)
 
     def changed(state: Member) -> Member:
         records = list(state.members)

@@ -15,7 +15,6 @@ from canvass.graph.project import values_at
 from canvass.graph.syntax import PredicateError
 from canvass.tlc import ModelValue
 from support.examples import examples
-from support.naive_predicates import conditions, holds
 from support.state_graphs import State, view_of
 
 
@@ -218,18 +217,6 @@ def test_any_text_is_a_predicate_or_one_error(cluster: DumpView, text: str) -> N
 
     assert 1 <= column <= len(text) + 1
     assert len(message.splitlines()) == 1
-
-
-@examples(100)
-@given(conditions())
-def test_predicates_mean_in_columns_what_they_mean_state_by_state(
-    drawn: tuple[list[State], str, Any],
-) -> None:
-    states, text, tree = drawn
-    view = view_of(states, [])
-    found = set(parse(text).rows(view).tolist())
-
-    assert found == {row for row in range(view.state_count) if holds(tree, view.state(row))}
 
 
 def test_values_are_shown_as_tla(cluster: DumpView) -> None:

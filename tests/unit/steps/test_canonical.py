@@ -134,7 +134,7 @@ def test_canonical_steps_with_different_answers_never_share_a_key(seed: int) -> 
     step = random_step(rng, rules, corrupt=0.1)
     form = sound_form(step, rules)
     for _ in range(10):
-        other = changed_step(rng, step)
+        other = changed_step(rng, rules, step)
         other_form = sound_form(other, rules)
         if form is not None and other_form is not None and form.key == other_form.key:
             assert allowed(rules, other) == allowed(rules, step)
