@@ -55,6 +55,6 @@ def test_every_configuration_of_the_spec_is_in_the_manifest() -> None:
 
 
 def test_every_configuration_names_what_its_module_has() -> None:
-    """Those of the night as well. The configuration of a wrong name is an error."""
+    """Also at night: TLC ignores the value of a constant that the module does not have."""
     for model in MODELS:
         config_of(spec_root(), model)
