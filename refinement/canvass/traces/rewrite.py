@@ -15,8 +15,7 @@ from typing import Final
 
 from canvass.traces.errors import file_named_in_errors
 from canvass.traces.ndjson import EventWriter
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import RUN_FILE, Corpus, LoadedRun, write_dataset
+from canvass.traces.run import RUN_FILE, Corpus, LoadedRun
 from canvass.traces.schema import FactKind, encode
 
 
@@ -60,23 +59,8 @@ def written_aside(out: Path) -> Iterator[Path]:
             folder.replace(out)
 
 
-def to_dataset(corpus: Corpus, out: Path) -> int:
-    """Write run folders as a data set; return the number of runs.
-
-    Raises
-    ------
-    TraceError
-        If a run is malformed.
-    FileExistsError
-        If the folder has a data set.
-    """
-    with DatasetWriter(out) as writer:
-        write_dataset(corpus, writer)
-    return corpus.runs
-
-
-def to_folders(corpus: Corpus, out: Path, suffix: str = "") -> int:
-    """Write the runs of a data set as run folders; return their number.
+def to_folders(corpus: Corpus, out: Path, suffix: str = "") -> None:
+    """Write the runs of a data set as run folders.
 
     Parameters
     ----------
@@ -101,7 +85,6 @@ def to_folders(corpus: Corpus, out: Path, suffix: str = "") -> int:
         waiting = loaded
     if waiting is not None:
         _write(waiting, out if corpus.runs == 1 else out / waiting.run.run_id, suffix)
-    return corpus.runs
 
 
 _CUT: Final = b'{"step":'

@@ -200,8 +200,9 @@ def convert(
     canvass trace convert my-data-set my-corpus --compress zst
     """
     from canvass.cli.options import need_runs
-    from canvass.traces.rewrite import to_dataset, to_folders, written_aside
-    from canvass.traces.run import Corpus
+    from canvass.traces.parquet import DatasetWriter
+    from canvass.traces.rewrite import to_folders, written_aside
+    from canvass.traces.run import Corpus, write_dataset
 
     need_runs([source], "canvass trace convert")
     corpus = Corpus(source)
@@ -209,8 +210,12 @@ def convert(
     if out.exists():
         raise CommandError(f"{out} exists; name a new folder")
     with written_aside(out) as folder:
-        count = to_folders(corpus, folder, suffix) if corpus.files else to_dataset(corpus, folder)
-    print(f"{counted(count, 'run')} written to {out}")
+        if corpus.files:
+            to_folders(corpus, folder, suffix)
+        else:
+            with DatasetWriter(folder) as writer:
+                write_dataset(corpus, writer)
+    print(f"{counted(corpus.runs, 'run')} written to {out}")
 
 
 def schema(
