@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from canvass.cluster import messages
 from canvass.cluster.core import step as core_step
 from canvass.traces.aeron_log.event_types import NEWEST
 from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, LogVocabulary
-from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.aeron_log.logs import read_clusters
 from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import AppendPosition, LogRecord
 from canvass.traces.alignment.alignment import Alignment, align
@@ -134,6 +135,12 @@ def align_logs(logs: ClusterLogs) -> Aligned:
         return MemberCounts(live.windows.trajectory.lines.files)
 
     return Aligned(align(logs, keep), members)
+
+
+def read_cluster(paths: Sequence[Path], **options: Any) -> ClusterLogs:
+    """The logs of one cluster; parameters and errors as for `read_clusters`."""
+    [only] = read_clusters(paths, **options)
+    return only
 
 
 @cache

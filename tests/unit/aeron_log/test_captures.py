@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, ProcessStart
-from support.aeron_runs import FINDING, MORE_RELEASES, RELEASES, captures
+from support.aeron_runs import FINDING, MORE_RELEASES, RELEASES, captures, read_cluster
 
 SAMPLES = Path(__file__).resolve().parents[3] / "samples" / "aeron"
 MORE = sorted(MORE_RELEASES.glob("*/config.json"))

@@ -9,9 +9,8 @@ import pytest
 from canvass.explanation.timeline import HostClock
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.clocks import ClockBounds, ClockedLog, align_clocks
-from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import Line
-from support.aeron_runs import HOSTS
+from support.aeron_runs import HOSTS, read_cluster
 
 MS = 1_000_000
 FAR = 86_400_000 * MS

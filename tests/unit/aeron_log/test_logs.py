@@ -13,11 +13,12 @@ import zstandard
 
 from canvass.traces.aeron_log import source
 from canvass.traces.aeron_log.errors import MAX_FILES, AeronLogError, LogCode
-from canvass.traces.aeron_log.logs import read_cluster, read_log
+from canvass.traces.aeron_log.logs import read_log
 from canvass.traces.aeron_log.member_log import MemberLog
 from canvass.traces.aeron_log.records import CommitPosition, ProcessStart, TruncatedLine
 from canvass.traces.limits import MAX_MEMBERS
 from support.aeron_lines import HEADER, STARTED, commit, text
+from support.aeron_runs import read_cluster
 
 LOG = text(HEADER, STARTED, *(commit(64 * n, 102 + n) for n in range(500)))
 

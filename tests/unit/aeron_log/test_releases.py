@@ -12,9 +12,8 @@ from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log import records as r
 from canvass.traces.aeron_log.event_types import EVENT_TYPES, NAMED, Release, parse_release
 from canvass.traces.aeron_log.log_vocabulary import events_named, log_vocabulary
-from canvass.traces.aeron_log.logs import read_cluster
 from support.aeron_lines import read, text
-from support.aeron_runs import FINDING, RELEASES
+from support.aeron_runs import FINDING, RELEASES, read_cluster
 from support.aeron_text import line_of
 
 ROWS = {row.record: row for row in EVENT_TYPES.values()}

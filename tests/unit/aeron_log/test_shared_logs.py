@@ -10,11 +10,12 @@ import pytest
 
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.line import stamp_of
-from canvass.traces.aeron_log.logs import read_cluster, read_clusters
+from canvass.traces.aeron_log.logs import read_clusters
 from canvass.traces.aeron_log.member_log import MemberLog
 from canvass.traces.aeron_log.records import ClusterEvent, ProcessStart, Start
 from canvass.traces.releases import releases_of
 from support.aeron_lines import HEADER, STARTED, commit, text
+from support.aeron_runs import read_cluster
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 SYSTEM = CAPTURES / "system"

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ClusterEvent, ProcessStart
 from canvass.traces.alignment.importer import EXPLAINED, import_logs
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import to_trace_input
-from support.aeron_runs import SAMPLES, align_logs, aligned, captures, wrong_steps
+from support.aeron_runs import SAMPLES, align_logs, aligned, captures, read_cluster, wrong_steps
 from support.checked_runs import checked
 
 CAPTURES = captures()

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment.importer import CONTRADICTED, INCOMPLETE, ImportSummary, import_logs
 from support.aeron_corruptions import with_number
-from support.aeron_runs import RELEASES, SAMPLES, align_logs, captures, write_logs
+from support.aeron_runs import RELEASES, SAMPLES, align_logs, captures, read_cluster, write_logs
 
 FOLDERS = {path.name: path for path in (*captures(), *RELEASES, *SAMPLES)}
 

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import LogRecord, ProcessStart
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.releases import RELEASES
 from canvass.traces.run import RUN_FILE
 from support.aeron_hostile import HostileCluster
-from support.aeron_runs import SAMPLES, lines_of, write_logs
+from support.aeron_runs import SAMPLES, lines_of, read_cluster, write_logs
 from support.aeron_text import line_of_1_52, line_of_1_53, texts_of
 
 Printed = Callable[[LogRecord], str]

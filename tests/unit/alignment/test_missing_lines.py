@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from canvass.cluster.messages import Message
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord, ProcessStart
 from canvass.traces.alignment.alignment import ImportFault
 from canvass.traces.alignment.importer import EXPLAINED, INCOMPLETE, ImportSummary, import_logs
@@ -25,6 +24,7 @@ from support.aeron_runs import (
     captures,
     import_records,
     logs_of_nodes,
+    read_cluster,
 )
 from support.checked_runs import checked
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from canvass.conformance.verdict import Verdict
-from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, INCOMPLETE, import_logs
 from support.aeron_corruptions import with_number
-from support.aeron_runs import MOMENTS, align_logs, write_logs
+from support.aeron_runs import MOMENTS, align_logs, read_cluster, write_logs
 from support.checked_runs import checked
 
 Logs = dict[int, list[str]]

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.messages import Message
-from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.run_events import RunWriter
 from canvass.traces.alignment.windows import Windows
 from canvass.traces.releases import releases_of
 from support.aeron_cluster import AeronCluster
-from support.aeron_runs import release_logs, write_logs
+from support.aeron_runs import read_cluster, release_logs, write_logs
 from support.aeron_text import line_of_1_52
 from support.checked_runs import checked
 

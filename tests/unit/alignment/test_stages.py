@@ -33,7 +33,6 @@ from canvass.cluster.messages import (
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match
 from canvass.traces.alignment.driven_cluster import Conflict
@@ -46,7 +45,7 @@ from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.solving import Solution, move_left, with_early_ticks
 from canvass.traces.alignment.unmatched import decide_unmatched
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
-from support.aeron_runs import ALL_EVENTS, SAMPLES, lines_of_logs
+from support.aeron_runs import ALL_EVENTS, SAMPLES, lines_of_logs, read_cluster
 
 RULES = Rules(3)
 

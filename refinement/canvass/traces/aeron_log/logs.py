@@ -183,26 +183,6 @@ def _read_lines(files: Sequence[Path], kept: int, member: int | None) -> MemberL
     )
 
 
-def read_cluster(
-    paths: Sequence[Path],
-    say: Callable[[str], object] = lambda _: None,
-    kept: int = sys.maxsize,
-    count: int = 0,
-) -> ClusterLogs:
-    """Read the logs of one cluster; parameters and errors as for `read_clusters`.
-
-    Raises
-    ------
-    AeronLogError
-        Also if the log has several clusters.
-    """
-    first, *others = read_clusters(paths, say, kept, count)
-    if others:
-        reason = f"{len(others) + 1} clusters run one after the other in this log"
-        raise AeronLogError(str(paths[0]), 0, 0, LogCode.SEVERAL_CLUSTERS, reason)
-    return first
-
-
 def read_clusters(
     paths: Sequence[Path],
     say: Callable[[str], object] = lambda _: None,
