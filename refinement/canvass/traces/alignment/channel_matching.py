@@ -36,6 +36,9 @@ from canvass.traces.alignment.moves import TICKS
 from canvass.traces.alignment.replay import UNBOUNDED, Step, leads_closed
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 
+ROUNDS: Final = 400
+"""The most rounds in which contradicting receipts are moved to later places."""
+
 _PROCESSES: Final = frozenset({ElectionState.FOLLOWER_REPLAY, ElectionState.FOLLOWER_CATCHUP})
 """The states in which a follower processes the log up to its notified commit position."""
 
@@ -60,6 +63,8 @@ class Receipt(Struct):
         Whether it is inferred: no line shows it.
     is_lower_bound
         Whether the position of its message is a lower bound.
+    floor
+        The place before which the sender cannot have sent it.
     earliest, latest
         The first and the last place in the sender's trajectory at which it can have been sent. The
         earliest is -1 if there is no place.
@@ -69,6 +74,7 @@ class Receipt(Struct):
     message: Message
     is_inferred: bool = False
     is_lower_bound: bool = False
+    floor: int = 0
     earliest: int = -1
     latest: int = -1
 
@@ -221,7 +227,7 @@ def match(
             matching.unmatched += [(*key, receipt) for receipt in receipts]
     for (i, j), receipts in matching.channels.items():
         match_earliest(windows[i], j, receipts)
-    _bound_positions(windows, matching)
+    _order_publications(windows, matching)
     for (i, j), receipts in matching.channels.items():
         matching.unmatched += [(i, j, r) for r in receipts if r.earliest < 0]
         kept = [receipt for receipt in receipts if receipt.earliest >= 0]
@@ -248,6 +254,7 @@ def match_earliest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
 
     def first(receipt: Receipt, start: int, stop: int) -> int | None:
         nonlocal left
+        start = max(start, receipt.floor)
         found = windows.first(start, to, receipt.message, stop)
         left -= max((stop if found is None else found // SLOTS) - start // SLOTS, 0)
         return found
@@ -281,29 +288,108 @@ def _match_latest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
         place = receipt.latest if receipt.latest % SLOTS == AFTER else receipt.latest - 1
 
 
+@dataclass(slots=True)
+class _Observed:
+    """The position up to which a leader had written at a place, as a received message shows.
+
+    Parameters
+    ----------
+    place
+        Where the leader sent the message.
+    published
+        The position.
+    exact
+        Whether it is exact, or only an upper bound.
+    committed
+        The leader's commit position there, or -1 if the message does not contain it.
+    channel, index
+        The channel of the receipt, and its index there.
+    """
+
+    place: int
+    published: int
+    exact: bool
+    committed: int
+    channel: ChannelKey
+    index: int
+
+
+def _order_publications(windows: Mapping[int, Windows], matching: Matching) -> None:
+    """Move receipts to later places until the positions that leaders had written rise.
+
+    Notes
+    -----
+    An answer can have been sent at several receipts of a question. That is the only choice of a
+    matching that matters: the answer shows how far the leader had written.
+    """
+    for _ in range(ROUNDS):
+        observed = _observed(windows, matching)
+        moved = False
+        for found in observed.values():
+            late = _inverted(found)
+            if late is None:
+                continue
+            first, second = late
+            early = first if second.exact else second
+            receipts = matching.channels[early.channel]
+            step = max(early.place // SLOTS + 1, second.place // SLOTS if second.exact else 0)
+            receipts[early.index].floor = SLOTS * step
+            match_earliest(windows[early.channel[0]], early.channel[1], receipts)
+            moved = True
+        if not moved:
+            break
+    _bound_positions(windows, matching)
+
+
 def _bound_positions(windows: Mapping[int, Windows], matching: Matching) -> None:
     """Bound what leaders had written and members had copied, by what they announced and voted."""
+    for (i, term), found in _observed(windows, matching).items():
+        for one in found:
+            limits = {"publication_position": one.published}
+            if one.exact:
+                limits["recorded_position"] = one.published
+            if one.committed >= 0:
+                limits["commit_position"] = one.committed
+            _bound_before(windows[i], one.place, partial(leads_closed, term=term), limits)
     for (i, _), receipts in matching.channels.items():
         for receipt in receipts:
+            if isinstance(receipt.message, Vote) and receipt.earliest >= 0:
+                limits = {"append_position": receipt.message.log_position}
+                _bound_before(windows[i], receipt.earliest, _copies_log, limits)
+
+
+def _inverted(found: list[_Observed]) -> tuple[_Observed, _Observed] | None:
+    """An exact observation and a later one with a smaller position, if there are two."""
+    highest: _Observed | None = None
+    for one in sorted(found, key=lambda o: (o.place // SLOTS, o.published)):
+        if highest is not None and one.published < highest.published:
+            return highest, one
+        if one.exact and (highest is None or one.published > highest.published):
+            highest = one
+    return None
+
+
+def _observed(
+    windows: Mapping[int, Windows], matching: Matching
+) -> dict[tuple[int, int], list[_Observed]]:
+    """For each leader and term the positions that it had written, as receipts show."""
+    found: defaultdict[tuple[int, int], list[_Observed]] = defaultdict(list)
+    for (i, j), receipts in matching.channels.items():
+        for index, receipt in enumerate(receipts):
             m, place = receipt.message, receipt.earliest
-            if place < 0 or not isinstance(m, NewLeadershipTerm | StopCatchup | Vote):
+            if place < 0 or not isinstance(m, NewLeadershipTerm | StopCatchup):
                 continue
-            step, limits = windows[i].steps[place // SLOTS], {}
+            step = windows[i].steps[place // SLOTS]
             term = step.state.module_leadership_term_id
-            if isinstance(m, Vote):
-                limits = {"append_position": m.log_position}
-                _bound_before(windows[i], place, _copies_log, limits)
+            if not leads_closed(step.state, term):
                 continue
             if isinstance(m, NewLeadershipTerm):
-                limits = dict.fromkeys(
-                    ("publication_position", "recorded_position"), m.log_position
-                )
-                if m.commit_position >= 0:
-                    limits["commit_position"] = m.commit_position
+                one = _Observed(place, m.log_position, True, m.commit_position, (i, j), index)
+                found[i, term].append(one)
             elif isinstance(step.given.message, AppendPosition):
-                limits = {"publication_position": step.given.message.log_position}
-            if leads_closed(step.state, term):
-                _bound_before(windows[i], place, partial(leads_closed, term=term), limits)
+                end = step.given.message.log_position
+                found[i, term].append(_Observed(place, end, False, -1, (i, j), index))
+    return found
 
 
 def _copies_log(s: Member) -> bool:
