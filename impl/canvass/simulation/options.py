@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, TypeAlias, TypeVar
 
-from msgspec import Meta, json
+from msgspec import Meta
 
 from canvass.cluster.member import MAX_MEMBERS
 from canvass.cluster.rules import Rules
@@ -138,25 +138,6 @@ class Options:
     def unit_ns(self) -> int:
         """A thousandth of the leader heartbeat timeout."""
         return max(1, self.timing.leader_heartbeat_timeout_ns // 1_000)
-
-
-def read_options(text: str) -> Options:
-    """Read options from JSON, such as those in the ``run.json`` of a recorded run.
-
-    Raises
-    ------
-    ValueError
-        If the text is not JSON, if a value is out of its range, or if there is no such option.
-    """
-    options = json.decode(text, type=Options)
-    given, known = json.decode(text), asdict(options)
-    parts = {"": (given, known)}
-    for part in ("timing", "faults"):
-        parts[f"{part}."] = given.get(part, {}), known[part]
-    for prefix, (names, known_names) in parts.items():
-        for name in sorted(names.keys() - known_names.keys()):
-            raise ValueError(f"there is no option {prefix}{name}")
-    return options
 
 
 def rng_of(seed: int, name: str) -> random.Random:

@@ -5,11 +5,10 @@ Each run is recorded and checked as `canvass verify` does it, without asking TLC
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -137,17 +136,6 @@ class LeftOut(msgspec.Struct, frozen=True, rename="camel"):
     replay: str
 
 
-class GraphSteps(msgspec.Struct, frozen=True, rename="camel"):
-    """The coverage of a state graph by the runs."""
-
-    graph: str
-    steps: int
-    """Number of distinct canonical steps of the graph."""
-    covered: int
-    actions: dict[str, list[int]]
-    """For each action of the graph: the number of covered steps, and of all steps."""
-
-
 class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
     """The document of ``canvass simulate --format json``."""
 
@@ -169,7 +157,6 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
     left_out: list[LeftOut]
     distinct_steps: int
     """Number of distinct canonical steps."""
-    coverage: list[GraphSteps]
 
 
 def findings_of(result: RunResult, replay: str) -> Iterator[SimulationFinding]:
@@ -227,25 +214,22 @@ class Tally:
             findings=self._findings,
             left_out=self._left_out,
             distinct_steps=checker.distinct_steps,
-            coverage=checker.coverage(),
         )
 
 
 class SeriesChecker:
-    """Records and checks runs; counts their distinct steps, and their share of state graphs.
+    """Records and checks runs, and counts their distinct steps.
 
     Parameters
     ----------
-    graphs
-        Folders of state graphs. Without graphs, only distinct canonical steps are counted.
     out
         Folder for recorded runs; None keeps none of them.
     """
 
-    def __init__(self, graphs: Sequence[Path], out: Path | None) -> None:
+    def __init__(self, out: Path | None) -> None:
         from canvass.conformance.verify import make_lookup
 
-        self._answers = make_lookup(graphs, None, keep=False).tables
+        self._answers = make_lookup([], None, keep=False).tables
         self._keys = self._answers.known.keys
         self._out = out
 
@@ -271,17 +255,6 @@ class SeriesChecker:
             findings.append(Finding("Malformed", verdict.reason, result.steps, result.time_ns))
         return replace(result, findings=tuple(findings))
 
-    def coverage(self) -> list[GraphSteps]:
-        """Give the coverage of each graph."""
-        from canvass.corpus.graph_coverage import coverage_of, edges_met
-
-        rows = []
-        for graph, table in self._answers.graphs.items():
-            found = coverage_of(graph, edges_met(table, self._keys))
-            actions = {one.action: [one.covered, one.steps] for one in found.actions}
-            rows.append(GraphSteps(found.graph, found.steps, found.covered, actions))
-        return rows
-
 
 def simulate(
     options: Options,
@@ -289,7 +262,7 @@ def simulate(
     prepare: Callable[[Simulator], object] = lambda _: None,
 ) -> RunResult:
     """Simulate one run and check its record, which is not kept; parameters as for `record_run`."""
-    return SeriesChecker([], None).run(options, None, step, prepare)
+    return SeriesChecker(None).run(options, None, step, prepare)
 
 
 @dataclass(frozen=True)
@@ -298,31 +271,23 @@ class Drawing:
 
     Parameters
     ----------
-    fixed
-        The options of the only run; None if options are drawn.
     profile
         The name in `PROFILES` of the function that draws options from a seed.
     disk_loss
         Whether members lose their disks.
     """
 
-    fixed: Options | None
     profile: str
     disk_loss: bool
 
     def options(self, base: Options) -> Options:
         """Choose the options of the run with the seed of ``base``."""
-        if self.fixed is not None:
-            return self.fixed
         drawn = PROFILES[self.profile](base)
         return with_disk_loss(drawn) if self.disk_loss else drawn
 
     def replay(self, options: Options) -> str:
         """Give the command that repeats a run."""
-        if self.fixed is None:
-            return replay_command(options, self.profile)
-        encoded = msgspec.json.encode(asdict(options)).decode()
-        return f"canvass simulate --options {shlex.quote(encoded)} --out CORPUS"
+        return replay_command(options, self.profile)
 
 
 def simulate_series(
@@ -330,7 +295,6 @@ def simulate_series(
     seeds: int,
     drawing: Drawing,
     out: Path | None,
-    graphs: Sequence[Path],
     progress: Callable[[str], object],
     *,
     again: bool = False,
@@ -347,8 +311,6 @@ def simulate_series(
         Chooses the other options of each run.
     out
         Folder for recorded runs; None keeps none.
-    graphs
-        Folders of state graphs whose coverage is measured.
     progress
         Called with one line after each run.
     again
@@ -359,7 +321,7 @@ def simulate_series(
     OtherRunError
         If a run to keep has other options.
     """
-    tally, checker = Tally(), SeriesChecker(graphs, out)
+    tally, checker = Tally(), SeriesChecker(out)
     for done in range(seeds):
         options = drawing.options(replace(base, seed=base.seed + done))
         kept = recorded(options, out) if again and out is not None else None

@@ -76,12 +76,10 @@ def test_canvass_accepts_the_replay_command(command: Command, tmp_path: Path) ->
     assert code == 0
 
 
-def test_the_replay_command_repeats_a_run_with_lost_disks(
-    command: Command,
-) -> None:
+def test_the_replay_command_repeats_a_run_with_lost_disks(command: Command, tmp_path: Path) -> None:
     words = ("--seeds", "1", "--seed-start", "2", "--steps", "700", "--format", "json")
     _, out, _ = command("simulate", *words, "--disk-loss")
-    again = replay_command(with_disk_loss(Options(2, steps=700)))
+    again = replay_command(with_disk_loss(Options(2, steps=700))).replace("CORPUS", str(tmp_path))
     _, shown, _ = command(*shlex.split(again)[1:], "--format", "json")
 
     first = json.loads(out)
@@ -99,24 +97,12 @@ def test_the_replay_command_repeats_a_run_of_a_profile(command: Command) -> None
     assert shown["digest"] == first["digest"] != plain["digest"]
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        (("--profile", "luck"), "--profile luck is none of swarm, broken-joins, "),
-        (
-            ("--profile", "late-ends", "--options", '{"seed": 1, "steps": 9}'),
-            "--profile excludes --options",
-        ),
-    ],
-)
-def test_an_impossible_profile_is_refused(
-    command: Command, words: tuple[str, ...], shown: str
-) -> None:
-    code, _, err = command("simulate", *words)
+def test_an_impossible_profile_is_refused(command: Command) -> None:
+    code, _, err = command("simulate", "--profile", "luck")
 
     assert code == 2
-    assert shown in err
-    assert "Traceback" not in err
+    assert "--profile luck is none of swarm, broken-joins, " in err
+    assert err.count("\n") == 1
 
 
 def test_a_run_with_lost_disks_is_recorded_and_verified(command: Command, tmp_path: Path) -> None:
@@ -130,36 +116,10 @@ def test_a_run_with_lost_disks_is_recorded_and_verified(command: Command, tmp_pa
 
 @pytest.mark.parametrize("members", [1, 2])
 def test_losses_of_disks_that_cannot_happen_are_refused(command: Command, members: int) -> None:
-    options = {"seed": 1, "member_count": members, "faults": {"disk_loss_mean": 5}}
-    for words in (("--disk-loss", "--members", members), ("--options", json.dumps(options))):
-        code, out, err = command("simulate", *words)
+    code, out, err = command("simulate", "--disk-loss", "--members", members)
 
-        assert (code, out) == (2, "")
-        assert "no disk is lost in a cluster of fewer than 3 members" in err
-
-
-@pytest.mark.parametrize(
-    ("options", "shown"),
-    [
-        ({"offer_mean_ns": 0}, ">= 1 - at `$.offer_mean_ns`"),
-        ({"network_delay_ns": 0}, ">= 1 - at `$.network_delay_ns`"),
-        ({"service_count": 3}, "<= 2 - at `$.service_count`"),
-        ({"client_count": 11}, "<= 10 - at `$.client_count`"),
-        ({"member_count": 10}, "<= 9 - at `$.member_count`"),
-        ({"faults": {"drop_probability": 7}}, "<= 1.0 - at `$.faults.drop_probability`"),
-        ({"faults": {"crash_mean": -3}}, ">= 0 - at `$.faults.crash_mean`"),
-        ({"faults": {"cut_kinds": ["sideways"]}}, "- at `$.faults.cut_kinds[0]`"),
-        ({"stepz": 50}, "there is no option stepz"),
-        ({"faults": {"crash": 50}}, "there is no option faults.crash"),
-        ({"timing": {"election": 50}}, "there is no option timing.election"),
-    ],
-)
-def test_impossible_options_are_refused_by_name(
-    command: Command, options: dict[str, object], shown: str
-) -> None:
-    code, _, err = command("simulate", "--options", json.dumps({"seed": 1, "steps": 9, **options}))
-
-    assert (code, shown in err) == (2, True), err
+    assert (code, out) == (2, "")
+    assert "no disk is lost in a cluster of fewer than 3 members" in err
 
 
 def test_a_folder_that_is_not_empty_is_refused(command: Command, tmp_path: Path) -> None:
@@ -203,48 +163,6 @@ def test_a_cluster_without_members_is_refused(command: Command) -> None:
     code, _, _ = command("simulate", "--members", "0")
 
     assert code == 2
-
-
-def test_recorded_options_repeat_a_run(command: Command, tmp_path: Path) -> None:
-    _, first, _ = command(
-        *("simulate", "--seeds", "1", "--seed-start", "9", "--steps", "300"),
-        *("--format", "json", "--out", tmp_path / "first"),
-    )
-    run = json.loads((tmp_path / "first" / "sim-hardened-3-9" / "run.json").read_text())
-    options = json.dumps(run["source"]["options"])
-    _, again, _ = command("simulate", "--options", options, "--format", "json")
-
-    assert json.loads(again)["digest"] == json.loads(first)["digest"]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--members", "3"),
-        ("--seeds", "1"),
-        ("--seed-start", "0"),
-        ("--steps", "300"),
-        ("--revision", "1.50"),
-        ("--disk-loss",),
-        ("--graph", "."),
-    ],
-)
-def test_an_option_that_options_would_override_is_refused(
-    command: Command, words: tuple[str, ...]
-) -> None:
-    code, out, err = command("simulate", "--options", '{"seed": 1, "steps": 9}', *words)
-
-    assert (code, out) == (2, "")
-    assert err == f"canvass: --options has all values of one run; leave out {words[0]}\n"
-
-
-@pytest.mark.parametrize("text", ["{", "{}", '{"seed": 1, "steps": 0}', '{"seed": "x"}'])
-def test_malformed_options_are_refused(command: Command, text: str) -> None:
-    code, _, err = command("simulate", "--options", text)
-
-    assert code == 2
-    assert err.startswith("canvass: --options: ")
-    assert "Traceback" not in err
 
 
 def test_members_that_are_left_out_are_reported_and_are_no_failure(

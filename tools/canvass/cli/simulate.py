@@ -25,7 +25,6 @@ from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.selftest.simulation_series import SimulationReport
-    from canvass.simulation.options import Options
 
 
 def show(report: SimulationReport, out: Path | None) -> None:
@@ -43,10 +42,6 @@ def show(report: SimulationReport, out: Path | None) -> None:
     for name, count in report.counts.items():
         say(f"  {count:>12,}  {name}")
     say(f"{report.distinct_steps:,} distinct canonical steps")
-    for graph in report.coverage:
-        say(f"steps of {graph.graph}: {graph.covered:,} of {graph.steps:,} covered")
-        for action, (covered, steps) in graph.actions.items():
-            say(f"  {covered:>8,} of {steps:>8,}  {action}")
     if not report.findings:
         say("no property violated, no run stuck")
     for finding in report.findings:
@@ -64,17 +59,12 @@ def show(report: SimulationReport, out: Path | None) -> None:
         say(f"recorded in {out}")
 
 
-SERIES_OPTIONS = ("members", "seeds", "seed_start", "steps", "revision", "disk_loss", "graph")
-"""The parameters that ``--options`` excludes, besides ``--profile``."""
-
-
 def register(app: typer.Typer) -> None:
     """Add the sub-command."""
     app.command("simulate")(simulate)
 
 
 def simulate(
-    context: typer.Context,
     members: Annotated[int, typer.Option(min=1, max=9, help="Number of members.")] = 3,
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds; each is one run.")] = 100,
     seed_start: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
@@ -84,14 +74,6 @@ def simulate(
     revision: Annotated[
         Revision, typer.Option(help="The protocol that the members run.")
     ] = Revision.HARDENED,
-    options: Annotated[
-        str,
-        typer.Option(metavar="JSON", help="Repeat one run with the options in its `run.json`."),
-    ] = "",
-    graph: Annotated[
-        list[Path] | None,
-        typer.Option("--graph", metavar="GRAPH", help="A state graph to cover; repeatable."),
-    ] = None,
     profile: Annotated[
         str,
         typer.Option(help="The faults: swarm (all kinds), or a profile, for example broken-joins."),
@@ -119,8 +101,6 @@ def simulate(
 
     canvass simulate --seeds 1000
 
-    canvass simulate --graph GRAPH --seeds 200
-
     canvass simulate --profile broken-joins --seeds 200
 
     canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
@@ -132,20 +112,16 @@ def simulate(
     _need_place(out, again=again)
     if profile not in PROFILES:
         raise CommandError(f"--profile {profile} is none of {', '.join(PROFILES)}")
-    if options:
-        _need_no_other(context, profile)
-    fixed = _options_of(options) if options else None
-    base = fixed or Options(seed_start, members, revision.value, steps)
-    if (disk_loss or base.faults.disk_loss_mean) and base.member_count < LEAST_TO_REPAIR:
+    base = Options(seed_start, members, revision.value, steps)
+    if disk_loss and members < LEAST_TO_REPAIR:
         raise CommandError(
-            f"{counted(base.member_count, 'member')}: no disk is lost in a cluster of fewer"
+            f"{counted(members, 'member')}: no disk is lost in a cluster of fewer"
             f" than {LEAST_TO_REPAIR} members, as the others could not restore the entries"
         )
-    drawing = Drawing(fixed, profile, disk_loss=disk_loss)
+    drawing = Drawing(profile, disk_loss=disk_loss)
     with Stages() as stages:
         stages.stage("simulating")
-        count = 1 if fixed else seeds
-        report = simulate_series(base, count, drawing, out, graph or [], stages.detail, again=again)
+        report = simulate_series(base, seeds, drawing, out, stages.detail, again=again)
     emit(output, report, lambda: show(report, out))
     raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
@@ -156,24 +132,3 @@ def _need_place(out: Path | None, *, again: bool) -> None:
         raise CommandError("--again needs --out, the folder that has the runs")
     if out is not None and out.exists() and any(out.iterdir()) and not again:
         raise CommandError(f"{out} is not empty; --again goes on with the runs in it")
-
-
-def _need_no_other(context: typer.Context, profile: str) -> None:
-    """Check that no option contradicts ``--options``."""
-    if profile != "swarm":
-        raise CommandError("--profile excludes --options, which has the faults")
-    for name in SERIES_OPTIONS:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = name.replace("_", "-")
-            raise CommandError(f"--options has all values of one run; leave out --{option}")
-
-
-def _options_of(text: str) -> Options:
-    """Read options as JSON."""
-    from canvass.simulation.options import read_options
-
-    try:
-        return read_options(text)
-    except ValueError as error:
-        raise CommandError(f"--options: {error}") from None
