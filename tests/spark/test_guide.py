@@ -61,7 +61,7 @@ def test_commands_and_python_of_the_guide_print_what_it_says(
     try:
         for code, expected in blocks:
             # The session was started in another folder.
-            for name in ("lake", "arrivals", "verdicts/", "checkpoint"):
+            for name in ("lake", "arrivals", "verdicts", "checkpoint"):
                 code = code.replace(f'"{name}', f'"{tmp_path}/{name}')
             exec(code, names)
             assert capsys.readouterr().out.strip() == expected.strip()
