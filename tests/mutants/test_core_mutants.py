@@ -56,10 +56,6 @@ def test_a_list_with_a_repeated_name_or_an_unknown_heading_is_refused() -> None:
         read_mutants(given + given.replace("[[mutant]]", "[[mutants]]"))
 
 
-def test_mutants_are_many() -> None:
-    assert len(MUTANTS) >= 100
-
-
 def test_mutants_that_show_in_effects_only_change_neither_next_state_nor_sends() -> None:
     """Otherwise a comparison of outcomes would find them."""
     for mutant in MUTANTS.values():
