@@ -1,4 +1,4 @@
-"""Measure simulated steps in a second: with all safety checks on, and with every step recorded.
+"""Measure simulated steps in a second: alone, recorded, and recorded and checked.
 
 Each row is a number of processor time of one core, over a few seeds with the faults that they
 choose. Nothing is asserted here: numbers of one machine are no pass or fail.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import process_time
 
-from canvass.selftest.simulation_series import record_run
+from canvass.selftest.simulation_series import record_run, simulate
 from canvass.simulation.options import Options, swarm
 from canvass.simulation.simulator import RunResult, Simulator
 
@@ -37,6 +37,7 @@ def main() -> None:
         runs: tuple[tuple[str, Callable[[Options], RunResult]], ...] = (
             ("simulate", lambda options: Simulator(options).run()),
             ("simulate and record", lambda options: record_run(options, Path(folder))),
+            ("simulate, record and check", simulate),
         )
         for name, run in runs:
             for members in (3, 5):

@@ -13,7 +13,7 @@ import sqlite3
 import warnings
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -65,14 +65,6 @@ class Answers:
         open_keys = np.flatnonzero(out == UNKNOWN)
         out[open_keys] = self.known.lookup(keys[open_keys])
         return out
-
-    def knowing(self, keys: NDArray[np.uint64], codes: NDArray[np.int8]) -> Answers:
-        """Give these answers and more; a step that has an answer keeps it."""
-        table = KeyTable.build(
-            np.concatenate([self.known.keys, keys]),
-            np.concatenate([self.known.edges, codes.astype(np.int64)]),
-        )
-        return replace(self, known=table)
 
 
 _TABLE: Final = (

@@ -18,6 +18,7 @@ from canvass.conformance.findings import Findings, from_question, key_of
 from canvass.conformance.verdict import RunVerdict
 from canvass.conformance.verify import check_corpus, decide
 from canvass.steps.answers import ALLOWED, REFUSED, Answers
+from canvass.steps.distinct import KeyTable
 from canvass.traces.parquet import DatasetFile, DatasetWriter, RunEntry
 from canvass.traces.run import Corpus, write_dataset
 from support import corruptions
@@ -113,7 +114,7 @@ def test_without_answers_each_step_is_open_and_the_next_call_decides(data: Set) 
     codes = np.array([ALLOWED if ok else REFUSED for ok in core_lookup().allowed(steps)], np.int8)
     assert (codes == REFUSED).any()
 
-    second = data.check(Answers().knowing(keys, codes))
+    second = data.check(Answers(known=KeyTable.build(keys, codes.astype(np.int64))))
 
     assert not second.open_steps
     assert verdicts(second) == verdicts(decide(data.check, LOOKUP))
