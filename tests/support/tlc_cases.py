@@ -61,7 +61,7 @@ class Case:
 
 CASES: dict[str, Case] = {
     "success": Case("Counter", counter(invariants=("Small",))),
-    "coverage": Case("Lights", lights(invariants=("TypeOK", "OneMoves")), {"coverage": True}),
+    "coverage": Case("Lights", lights(invariants=("TypeOK", "OneMoves"))),
     "safety": Case("Lights", lights(careless=True, invariants=("TypeOK", "OneMoves"))),
     "safety_initial": Case("Counter", counter(invariants=("NotZero",))),
     "safety_symmetric": Case("Mail", mail(symmetry="Symmetry", invariants=("NotAllLoaded",))),

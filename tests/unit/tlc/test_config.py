@@ -151,11 +151,9 @@ def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
 
 
 def test_arguments_follow_from_options() -> None:
-    check = TlcOptions(workers=2, seed=7, coverage=True, extra_args=("-gzip",))
+    check = TlcOptions(workers=2, seed=7, extra_args=("-gzip",))
     simulate = TlcOptions(simulate=True, traces=3, depth=9)
 
-    assert " ".join(check.tlc_args()) == (
-        "-tool -workers 2 -fp 0 -checkpoint 0 -seed 7 -coverage 1 -gzip"
-    )
+    assert " ".join(check.tlc_args()) == ("-tool -workers 2 -fp 0 -checkpoint 0 -seed 7 -gzip")
     assert " ".join(simulate.tlc_args()) == "-tool -workers 1 -simulate num=3 -depth 9"
     assert "-Xss512m" in TlcOptions(stack_mib=512).java_args()

@@ -10,7 +10,6 @@ import pytest
 from canvass.tlc import CheckResult, Outcome, UserOutput, join_values
 from canvass.tlc.errors import RunError
 from canvass.tlc.events import (
-    ActionCoverage,
     Banner,
     ErrorReported,
     Finished,
@@ -218,24 +217,9 @@ def test_an_exhausted_heap_names_the_option() -> None:
     assert result.message == "Java ran out of memory: raise the heap (--heap, heap_mib)."
 
 
-def test_coverage_gives_distinct_then_total() -> None:
-    result = read("coverage")
-
-    assert [(one.action, one.distinct, one.total) for one in result.coverage] == [
-        ("Init", 1, 1),
-        ("Arrive", 26, 84),
-        ("Go", 12, 54),
-        ("Slow", 12, 18),
-        ("Stop", 12, 18),
-        ("Pass", 0, 12),
-    ]
-    assert result.coverage[0].kind == "init"
-    assert result.coverage[1].location == Location("Lights", 20, 1, 20, 9)
-
-
 def test_the_stream_of_a_success_is_complete_and_in_order() -> None:
     kinds = [type(event) for event in events(recorded("coverage"))]
-    order = [Banner, Started, ParseStarted, ParseFinished, InitialStates, ActionCoverage]
+    order = [Banner, Started, ParseStarted, ParseFinished, InitialStates]
     order += [Progress, SearchDepth, Finished]
 
     places = [kinds.index(kind) for kind in order]

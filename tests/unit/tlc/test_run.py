@@ -63,7 +63,7 @@ def test_a_run_is_read_like_its_recording(name: str) -> None:
     assert (result.exit_code, result.message) == (known.exit_code, known.message)
 
 
-def test_one_run_gives_verdict_coverage_and_graph_and_touches_no_folder(tmp_path: Path) -> None:
+def test_one_run_gives_verdict_and_graph_and_touches_no_folder(tmp_path: Path) -> None:
     folder = tmp_path / "read only: a folder"
     folder.mkdir()
     for suffix in ("tla", "cfg"):
@@ -73,7 +73,6 @@ def test_one_run_gives_verdict_coverage_and_graph_and_touches_no_folder(tmp_path
 
     result = check(
         folder / "Lights.tla",
-        coverage=True,
         dump=tmp_path / "lights.dot",
         on_event=seen.append,
         heap_mib=HEAP_MIB,
@@ -81,7 +80,6 @@ def test_one_run_gives_verdict_coverage_and_graph_and_touches_no_folder(tmp_path
 
     assert (result.outcome, result.distinct, result.depth) == (Outcome.SUCCESS, 63, 6)
     assert result.tlc_version == "2.15"
-    assert len(result.coverage) == 6
     assert InitialStates(1) in seen
     assert sorted(file.name for file in folder.iterdir()) == ["Lights.cfg", "Lights.tla"]
     # One polynomial, one specification: the same ids in the same order as when it was recorded.

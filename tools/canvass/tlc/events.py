@@ -98,26 +98,6 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class CoverageStarted:
-    """A new set of coverage numbers begins; it replaces the previous one."""
-
-
-@dataclass(frozen=True, slots=True)
-class ActionCoverage:
-    """Coverage of an action.
-
-    ``kind`` is ``"init"`` or ``"next"``; ``total`` counts all states that the action reached,
-    ``distinct`` the new ones.
-    """
-
-    kind: str
-    action: str
-    location: Location
-    distinct: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
 class UserOutput:
     """One line that the specification printed (``Print``, ``PrintT``).
 
@@ -243,8 +223,6 @@ Event: TypeAlias = (
     | ParseFinished
     | InitialStates
     | Progress
-    | CoverageStarted
-    | ActionCoverage
     | UserOutput
     | ErrorReported
     | WarningReported

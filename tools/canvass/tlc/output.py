@@ -14,10 +14,8 @@ from typing import Final
 
 from canvass.tlc import codes
 from canvass.tlc.events import (
-    ActionCoverage,
     BackToState,
     Banner,
-    CoverageStarted,
     ErrorReported,
     Event,
     FinalStats,
@@ -66,7 +64,6 @@ _DEPTH: Final = re.compile(r"The depth of the complete state graph search is ([\
 _INITIAL_STATES: Final = re.compile(
     r"initial states: ([\d,]+)(?: states? generated, with ([\d,]+))?"
 )
-_ACTION_COVERAGE: Final = re.compile(rf"<(.*?) {_PLACE}(?: \([\d ]+\))?>: ([\d,]+)(?::([\d,]+))?")
 _DURATION: Final = re.compile(r"(\d+)\s*(ms|min|s|h|d)\b")
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NAMED: Final = re.compile(
@@ -266,15 +263,6 @@ def _initial_states(text: str) -> Event | None:
     return InitialStates(_count(match[2] or match[1])) if match else None
 
 
-def _action_coverage(text: str, kind: str) -> Event | None:
-    match = _ACTION_COVERAGE.match(text)
-    if not match:
-        return None
-    place = _place(match.groups()[1:6])
-    distinct, total = _count(match[7]), _count(match[8] or match[7])
-    return ActionCoverage(kind, match[1], place, distinct, total) if place else None
-
-
 def _finished(text: str) -> Event:
     parts = _DURATION.findall(text.partition(" at ")[0])
     elapsed_ms = sum(int(number) * _MILLISECONDS[unit] for number, unit in parts)
@@ -289,9 +277,6 @@ _DECODERS: Final[dict[int, Callable[[str], Event | None]]] = {
     codes.SUCCESS: SuccessReported,
     codes.DEPTH: _depth,
     codes.STATS_SIMULATE: _stats,
-    codes.COVERAGE_START: lambda _: CoverageStarted(),
-    codes.COVERAGE_INIT: lambda text: _action_coverage(text, "init"),
-    codes.COVERAGE_NEXT: lambda text: _action_coverage(text, "next"),
     codes.FINISHED: _finished,
     **dict.fromkeys(codes.MODE_CHECK, lambda text: _started(text, "check")),
     **dict.fromkeys(codes.STATE_PRINT, read_state),

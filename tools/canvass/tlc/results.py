@@ -20,10 +20,8 @@ from canvass.tlc import codes
 from canvass.tlc.convert import to_itf_trace
 from canvass.tlc.errors import RunError
 from canvass.tlc.events import (
-    ActionCoverage,
     BackToState,
     Banner,
-    CoverageStarted,
     ErrorReported,
     Event,
     FinalStats,
@@ -134,8 +132,6 @@ class CheckResult:
         After a time limit they are the progress. A simulation reports only ``generated``.
     depth : int or None
         Depth of the search in states; after a time limit the level that was being explored.
-    coverage : tuple of ActionCoverage
-        The last set of coverage numbers; empty without the option.
     seconds : float
         Duration, with the start of Java.
     tlc_version : str or None
@@ -159,7 +155,6 @@ class CheckResult:
     distinct: int | None = None
     queue: int | None = None
     depth: int | None = None
-    coverage: tuple[ActionCoverage, ...] = ()
     seconds: float = 0.0
     tlc_version: str | None = None
     seed: int | None = None
@@ -274,7 +269,6 @@ class ResultBuilder:
         self._properties = tuple(properties)
         self._result = CheckResult(outcome=Outcome.UNKNOWN, message="")
         self._violations: list[Violation] = []
-        self._coverage: list[ActionCoverage] = []
         self._warnings: list[str] = []
         self._parser: deque[str] = deque(maxlen=OUTPUT_LINES)
         self._initial_states: int | None = None
@@ -299,10 +293,6 @@ class ResultBuilder:
                 self._count(event)
             case SearchDepth(depth=depth):
                 self._set(depth=depth)
-            case CoverageStarted():
-                self._coverage.clear()
-            case ActionCoverage():
-                self._coverage.append(event)
             case Banner(version=version):
                 self._set(tlc_version=version)
             case Started(seed=seed, mode=mode):
@@ -408,7 +398,6 @@ class ResultBuilder:
             outcome=outcome,
             message=self._message(outcome, exit_code, spoke, seconds, errors),
             violations=tuple(shown),
-            coverage=tuple(self._coverage),
             seconds=seconds,
             exit_code=exit_code,
             argv=tuple(argv),

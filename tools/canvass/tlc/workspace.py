@@ -62,8 +62,6 @@ class TlcOptions:
         In simulation: maximum length of a behaviour; ``None`` is TLC's default, 100.
     seed
         Seed of TLC's random choices (simulation, ``RandomElement``); ``None`` lets TLC draw one.
-    coverage
-        Whether TLC reports coverage, once a minute and at the end.
     dump
         File for the state graph in dot, named ``*.dot``; the edge labels are the actions.
     library
@@ -94,7 +92,6 @@ class TlcOptions:
     traces: int | None = None
     depth: int | None = None
     seed: int | None = None
-    coverage: bool = False
     dump: str | os.PathLike[str] | None = None
     library: tuple[str | os.PathLike[str], ...] = ()
     extra_args: tuple[str, ...] = ()
@@ -132,8 +129,6 @@ class TlcOptions:
             args += ["-fp", "0", "-checkpoint", "0"]
         if self.seed is not None:
             args += ["-seed", str(self.seed)]
-        if self.coverage:
-            args += ["-coverage", "1"]
         if self.dump is not None:
             args += ["-dump", "dot,actionlabels", str(Path(self.dump).absolute())]
         return args + list(self.extra_args)
