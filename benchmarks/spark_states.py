@@ -20,7 +20,7 @@ import threading
 from functools import partial
 from pathlib import Path
 
-from spark_verify import Peaks, Taken, largest, measured, peaks, say
+from spark_verify import Peaks, Taken, largest, measured, peaks, processor_seconds, say
 
 ENGINES = ("process", "spark")
 
@@ -35,20 +35,26 @@ def verify(python: str, corpus: str, engine: str, out: Path, cache: Path) -> Non
 
 
 def watched(action: partial[None], found: list[Peaks]) -> Taken:
-    """Do something; note the peak memory of all its processes meanwhile."""
-    ended = threading.Event()
+    """Do something; note the peak memory of all its processes, and their processor time, meanwhile.
+
+    A process that Spark has ended would take its processor time with it.
+    """
+    ended, began = threading.Event(), processor_seconds()
+    spent = [began]
 
     def look() -> None:
         while not ended.wait(0.5):
             found.append(peaks({os.getpid(): ""}))
+            spent.append(processor_seconds())
 
     thread = threading.Thread(target=look)
     thread.start()
     try:
-        return measured(action)
+        taken = measured(action)
     finally:
         ended.set()
         thread.join()
+    return taken._replace(processor=max(taken.processor, max(spent) - began))
 
 
 def main() -> None:
