@@ -236,12 +236,10 @@ def test_a_batch_checks_the_runs_beside_a_name_that_is_not_utf_8(
     shutil.copytree(place / "run", runs / "run")
     (runs / "run" / os.fsdecode(b"notes\xff")).touch()
     (runs / os.fsdecode(b"x\xff")).mkdir()
-    watch = ("batch", "watch", runs, "--once", "--settle", "0", "--append", tmp_path / "watched")
 
     for words in (
         ("batch", "verify", runs, "--out", tmp_path / "report"),
         ("batch", "verify", runs, "--append", tables),
-        watch,
     ):
         code, out, _ = command(*words)
 
