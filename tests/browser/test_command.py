@@ -30,7 +30,7 @@ from support.browse import PAGE
 from support.core_lookup import core_lookup
 from support.interrupting import heed_interrupts
 
-ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=([A-Za-z0-9_-]{22})")
+ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=([A-Za-z0-9_-]{43})")
 SCRIPT = """
 import canvass.browser.app as files
 files.page_files = lambda: {"/": files.PageFile(b"page", "text/html")}
@@ -125,14 +125,6 @@ def test_nothing_stays_behind_of_what_was_imported(
 
     assert process.returncode == 128 + number
     assert not list(tmp_path.glob("canvass-browse-*"))
-
-
-def test_the_address_is_reported_to_machines_too(good_run: Path) -> None:
-    with started("--format", "json", str(good_run)) as process:
-        assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(3)]
-        assert ADDRESS.fullmatch(json.loads("".join(lines))["url"])
-        assert interrupted(process)[0] == 130
 
 
 @pytest.fixture
@@ -346,7 +338,7 @@ def test_what_is_no_run_says_so_where_it_is_opened_and_hides_nothing(
 
 def test_the_page_is_a_table_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "page").mkdir()
-    for name in ("index.html", "app.js", "secret.py", "font.woff2"):
+    for name in ("index.html", "app.js", "secret.py", "app.css"):
         (tmp_path / "page" / name).write_text(name)
     monkeypatch.setattr(app, "files", lambda _: tmp_path)
 
@@ -354,5 +346,5 @@ def test_the_page_is_a_table_of_files(tmp_path: Path, monkeypatch: pytest.Monkey
     assert {path: file.content.decode() for path, file in found.items()} == {
         "/": "index.html",
         "/assets/app.js": "app.js",
-        "/assets/font.woff2": "font.woff2",
+        "/assets/app.css": "app.css",
     }

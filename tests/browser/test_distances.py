@@ -178,10 +178,10 @@ def test_the_command_serves_the_distances_of_its_run(
 ) -> None:
     opened: list[api.Distances] = []
 
-    def keep(store: Any) -> None:
-        opened.append(store.content("run", "good").distances)
+    def keep(browser: Any, _: object) -> None:
+        opened.append(browser.store.content("run", "good").distances)
 
-    monkeypatch.setattr("canvass.browser.opening.prepare", keep)
+    monkeypatch.setattr("canvass.browser.app.Browser.application", keep)
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
     words = ["browse", "--no-open", str(good_run), "--distance", str(document)]
 

@@ -46,13 +46,13 @@ BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Commands that the reader of a page has typed before."""
 ELSEWHERE: Final = re.compile(
-    r"browse|drive|disks /data|explain LOGDIR --follow|simulate --seeds \d{3}|trace shrink"
-    r"|distance hz6 --every"
+    r"browse(?!.*--html)|drive|disks /data|explain LOGDIR --follow|simulate --seeds \d{3}"
+    r"|trace shrink|distance hz6 --every"
 )
 """Commands that have tests elsewhere: they take very long, or need what is not here."""
 NIGHT: Final = re.compile(
     r"check(?! --list)|prove|run|simulate(?!.*--seed-start)|batch|selftest|verify (my-c|CORPUS)"
-    r"|distance|.*--engine tlc|graph (?!.* (twice|jugs))"
+    r"|distance|browse|.*--engine tlc|graph (?!.* (twice|jugs))"
 )
 """Commands that a push has no time for."""
 ENDS: Final[Mapping[str, int]] = {

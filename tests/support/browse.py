@@ -17,8 +17,9 @@ import msgspec
 
 from canvass.browser import api
 from canvass.browser.access import LOOPBACK, Access, listen, make_server
-from canvass.browser.app import Browser, PageFile
+from canvass.browser.app import Browser
 from canvass.browser.opening import Opener
+from canvass.browser.saved_page import PageFile
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import Checker
 from canvass.conformance.step_lookup import StepLookup

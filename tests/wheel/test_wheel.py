@@ -98,7 +98,15 @@ def test_the_wheel_holds_what_canvass_browse_shows(installed: Installed) -> None
         for path in (ROOT / "samples/aeron/b-leader-killed").iterdir()
     }
 
-    assert sample | {"canvass/browser/election.json", "canvass/browser/page/index.html"} <= names
+    assert (
+        sample
+        | {
+            "canvass/browser/diagram.json",
+            "canvass/browser/election.json",
+            "canvass/browser/page/index.html",
+        }
+        <= names
+    )
     assert not any("browser/ui/" in name for name in names)
 
 

@@ -1,26 +1,18 @@
-"""The application: the table of routes, the page's files, and the election's state machine.
+"""The application: the table of routes, and the page's files.
 
 A route reads arguments; the sources have the answers. Every answer is JSON, except the files of the
 page. They are read once into a table, so no request is ever joined to a path. ``make page`` makes
 their folder from ``ui/``; it is in a wheel, not in the repository.
-
-The election's state machine needs no source. `election.json` has the changes of the election state
-that TLC printed; a test compares it with state graphs. The places of the states, and the edges of
-the published diagram, are written here by hand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 import anyio.to_thread
-import msgspec
 from anyio import CapacityLimiter
-from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
@@ -28,140 +20,29 @@ from starlette.types import ASGIApp
 
 from canvass.browser import api
 from canvass.browser.access import Access, AccessControl
-from canvass.browser.api import Overview, OverviewEdge, OverviewState
 from canvass.browser.graph_routes import graph_questions
 from canvass.browser.limits import WORKERS, encoded
+from canvass.browser.machine import overview
 from canvass.browser.questions import Arguments, Ask, Question, Refusal, bad_request, not_found
 from canvass.browser.run_routes import run_questions
+from canvass.browser.saved_page import PageFile, saved_page
 from canvass.browser.sources import Store
-from canvass.cluster.member import ElectionState
 from canvass.graph import GraphError
 from canvass.graph.syntax import PredicateError
 from canvass.graph.walks import NoPath
-
-EDGES_FILE: Final = "election.json"
-
-COLUMN: Final = 340.0
-ROW: Final = 90.0
-_PLACES: Final[dict[str, tuple[float, float, str]]] = {
-    "INIT": (0, 0, "start"),
-    "CANVASS": (0, 1, "start"),
-    "NOMINATE": (0, 2, "candidate"),
-    "CANDIDATE_BALLOT": (0, 3, "candidate"),
-    "LEADER_LOG_REPLICATION": (0, 4, "leader"),
-    "LEADER_REPLAY": (0, 5, "leader"),
-    "LEADER_INIT": (0, 6, "leader"),
-    "LEADER_READY": (0, 7, "leader"),
-    "CLOSED": (0, 9, "outside"),
-    "FOLLOWER_BALLOT": (1, 3, "follower"),
-    "FOLLOWER_REPLAY": (1, 4, "follower"),
-    "FOLLOWER_LOG_INIT": (1, 6, "follower"),
-    "FOLLOWER_READY": (1, 8, "follower"),
-    "FOLLOWER_LOG_REPLICATION": (2, 2, "follower"),
-    "FOLLOWER_CATCHUP_INIT": (2, 4, "follower"),
-    "FOLLOWER_CATCHUP_AWAIT": (2, 5, "follower"),
-    "FOLLOWER_CATCHUP": (2, 6, "follower"),
-    "FOLLOWER_LOG_AWAIT": (2, 7, "follower"),
-}
-"""Column, row and phase of each state, as in the published diagram: the leader's states on the
-left, a follower's in the middle, those of a catch-up on the right.
-"""
-
-SEEDS: Final = frozenset(
-    {
-        ("INIT", "CANVASS"),
-        ("INIT", "LEADER_LOG_REPLICATION"),
-        ("CANVASS", "NOMINATE"),
-        ("CANVASS", "FOLLOWER_BALLOT"),
-        ("CANVASS", "FOLLOWER_LOG_REPLICATION"),
-        ("CANVASS", "FOLLOWER_REPLAY"),
-        ("NOMINATE", "CANDIDATE_BALLOT"),
-        ("NOMINATE", "FOLLOWER_BALLOT"),
-        ("CANDIDATE_BALLOT", "CANVASS"),
-        ("CANDIDATE_BALLOT", "LEADER_LOG_REPLICATION"),
-        ("FOLLOWER_BALLOT", "CANVASS"),
-        ("FOLLOWER_BALLOT", "FOLLOWER_LOG_REPLICATION"),
-        ("FOLLOWER_BALLOT", "FOLLOWER_REPLAY"),
-        ("LEADER_LOG_REPLICATION", "LEADER_REPLAY"),
-        ("LEADER_REPLAY", "LEADER_INIT"),
-        ("LEADER_INIT", "LEADER_READY"),
-        ("LEADER_READY", "CLOSED"),
-        ("FOLLOWER_LOG_REPLICATION", "CANVASS"),
-        ("FOLLOWER_REPLAY", "FOLLOWER_CATCHUP_INIT"),
-        ("FOLLOWER_REPLAY", "FOLLOWER_LOG_INIT"),
-        ("FOLLOWER_CATCHUP_INIT", "FOLLOWER_CATCHUP_AWAIT"),
-        ("FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_CATCHUP"),
-        ("FOLLOWER_CATCHUP", "FOLLOWER_LOG_INIT"),
-        ("FOLLOWER_LOG_INIT", "FOLLOWER_LOG_AWAIT"),
-        ("FOLLOWER_LOG_INIT", "FOLLOWER_READY"),
-        ("FOLLOWER_LOG_AWAIT", "FOLLOWER_READY"),
-        ("FOLLOWER_READY", "CLOSED"),
-    }
-)
-"""The edges that the published state diagram or its text names."""
-
-
-class Change(Struct, frozen=True):
-    """A change of the election state, with the actions that cause it."""
-
-    source: str
-    target: str
-    actions: tuple[str, ...]
-
-
-@cache
-def stored_edges() -> tuple[Change, ...]:
-    """Read the changes of the election state that the spec has, from `EDGES_FILE`."""
-    text = files("canvass.browser").joinpath(EDGES_FILE).read_bytes()
-    return msgspec.json.decode(text, type=tuple[Change, ...])
-
-
-def overview() -> Overview:
-    """Give the election's state machine, with a place for each state."""
-    states = tuple(
-        OverviewState(
-            name=state.value,
-            x=_PLACES[state.value][0] * COLUMN,
-            y=_PLACES[state.value][1] * ROW,
-            phase=_PLACES[state.value][2],
-        )
-        for state in ElectionState
-    )
-    edges = tuple(
-        OverviewEdge(
-            source=one.source,
-            target=one.target,
-            actions=one.actions,
-            seeds=(one.source, one.target) in SEEDS,
-        )
-        for one in stored_edges()
-    )
-    return Overview(states=states, edges=edges)
-
 
 INDEX: Final = "index.html"
 MEDIA_TYPES: Final = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".json": "application/json",
     ".txt": "text/plain; charset=utf-8",
-    ".woff2": "font/woff2",
 }
 """Media types of the page's files; a file of another kind is not served."""
 
 
 class PageError(Exception):
     """The page is not built; the message is one line."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageFile:
-    """A file of the page."""
-
-    content: bytes
-    media_type: str
 
 
 def page_files() -> dict[str, PageFile]:
@@ -208,6 +89,7 @@ class Browser:
         questions = [
             Question("/session", (), self._session),
             Question("/overview", (), lambda _: overview()),
+            Question("/page/{source}", (), self._page),
             *graph_questions(self.store),
             *run_questions(self.store),
         ]
@@ -236,6 +118,12 @@ class Browser:
     def _session(self, _: Arguments) -> api.Session:
         listed = self.store.listed()
         return api.Session(opened=listed[0].id if listed else "", sources=listed)
+
+    def _page(self, arguments: Arguments) -> Response:
+        name = arguments.part("source")
+        headers = {"Content-Disposition": f'attachment; filename="{name}.html"'}
+        content = saved_page(self.store, self.files, name)
+        return Response(content, 200, headers, MEDIA_TYPES[".html"])
 
 
 def _answer(ask: Ask, arguments: Arguments) -> Response:

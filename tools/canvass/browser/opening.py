@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ from canvass.browser.counterexamples import CounterexampleError, read_counterexa
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.limits import CHOICES
 from canvass.browser.reports import OpenCorpus, OpenReport, Place
-from canvass.browser.sources import Lazy, Source, Store, shown
+from canvass.browser.sources import Lazy, Source, shown
 from canvass.browser.verdicts import Checker, RunSource
 from canvass.conformance.report import natural
 from canvass.conformance.step_lookup import default_cache
@@ -26,7 +25,6 @@ from canvass.conformance.verify import make_lookup
 from canvass.corpus.plan import UnitKind, list_units
 from canvass.graph import GraphError
 from canvass.graph.build import cache_folder, load_model
-from canvass.graph.walks import shortest_path
 from canvass.traces.errors import TraceError
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.schema import RUN_ID_PATTERN
@@ -255,27 +253,3 @@ def cached_graph_folder() -> Path | None:
         if (folder / "manifest.json").is_file():
             return folder
     return None
-
-
-def prepare(store: Store) -> threading.Thread:
-    """Start a thread that reads the first graph and the first run, and give the thread."""
-    thread = threading.Thread(target=lambda: _read(store), daemon=True)
-    thread.start()
-    return thread
-
-
-def _read(store: Store) -> None:
-    runs, graphs = store.of_kind("run")[:1], store.of_kind("graph")[:1]
-    # The page shows an error when the source is opened there.
-    for _, source in runs:
-        with suppress(Exception):
-            source.content.get()
-    for _, source in graphs:
-        with suppress(Exception):
-            view = source.content.get().view
-            # Loads the compiled code of paths and components.
-            shortest_path(view, view.initial[:1].tolist(), view.initial[:1].tolist())
-    for _, source in runs:
-        with suppress(Exception):
-            if (found := source.content.get().graph(store)) is not None:
-                found[2].begin()

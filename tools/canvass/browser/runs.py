@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.limits import LANE_EVENTS, bounded
+from canvass.browser.limits import bounded
 from canvass.browser.tracks import Track, bands_of, seconds_text, since_text, times_of
 from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import RunColumns, load
@@ -298,7 +298,7 @@ class OpenRun:
         shown = self._shown(show, frozenset(marks))
         chosen = -1 if around is None or not self.total else int(shown.owner[around])
         first = max(0, chosen - count // 2) if start is None else min(start, len(shown.places))
-        places = shown.places[first : first + min(count, LANE_EVENTS)].tolist()
+        places = shown.places[first : first + count].tolist()
         rows = [self.lanes.rows[place] for place in places]
         drawn = lanes_of(self.lanes.diagram(rows, marks=marks), first, len(shown.places))
         state = self.loaded.columns.state[rows, STATE_INDEX["election_state"]].tolist()
@@ -448,8 +448,8 @@ def tree_of(value: Any) -> Any:
     if isinstance(value, Message):
         return {"type": type(value).__name__, **bounded(msgspec.to_builtins(value))}
     if isinstance(value, msgspec.Struct):
-        fields = msgspec.structs.fields(value)
-        return {one.encode_name: tree_of(getattr(value, one.name)) for one in fields}
+        names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        return {encoded: tree_of(getattr(value, name)) for encoded, name in names}
     if isinstance(value, tuple):
         return [tree_of(one) for one in value]
     return bounded(msgspec.to_builtins(value))

@@ -5,14 +5,19 @@ Here is only the command; `canvass.browser` has the server.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from canvass.cli.options import existing
-from canvass.cli.output import EXIT_INTERRUPTED, Stages, complain
+from canvass.cli.output import EXIT_INTERRUPTED, CommandError, Stages, complain, write_file
+
+if TYPE_CHECKING:
+    from canvass.browser.saved_page import PageFile
+    from canvass.browser.sources import Store
 
 
 def register(app: typer.Typer) -> None:
@@ -43,6 +48,15 @@ def browse(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any free port.")
     ] = 0,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write the page of PATH, a run or a counterexample, with all its answers to one"
+            " file that opens without canvass, and end.",
+        ),
+    ] = None,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Print the address; do not open a browser.")
     ] = False,
@@ -51,7 +65,7 @@ def browse(
 
     Prints the address of the page, and serves it to this machine until Ctrl-C.
     """
-    _serve(paths or [], distance, port, opens=not no_open)
+    _serve(paths or [], distance, port, html, opens=not no_open)
 
 
 def page_is_old(package: Path) -> bool:
@@ -70,14 +84,16 @@ def page_is_old(package: Path) -> bool:
     return not build["up_to_date"]()
 
 
-def _serve(paths: list[Path], distance: Path | None, port: int, *, opens: bool) -> None:
+def _serve(
+    paths: list[Path], distance: Path | None, port: int, html: Path | None, *, opens: bool
+) -> None:
     import secrets
 
     import canvass.browser
     from canvass.browser.access import LOOPBACK, Access, leading_to, listen, make_server
     from canvass.browser.app import Browser, page_files
     from canvass.browser.distances import add_distances
-    from canvass.browser.opening import Opener, prepare, usable_graphs
+    from canvass.browser.opening import Opener, usable_graphs
     from canvass.browser.sources import Store
     from canvass.browser.verdicts import Checker
     from canvass.conformance.verify import make_lookup
@@ -96,15 +112,31 @@ def _serve(paths: list[Path], distance: Path | None, port: int, *, opens: bool) 
                 add_distances(sources, distance)
             for source in sources:
                 store.add(source)
+            if html is not None:
+                stages.stage(f"checking the run and writing {html}")
+                _save(store, files, html)
+                return
         with listen(port) as opened:
             access = Access(opened.getsockname()[1], secrets.token_urlsafe())
             server = make_server(Browser(store, files).application(access))
             address = f"http://{LOOPBACK}:{access.port}/#token={access.token}"
             print(address, flush=True)
-            prepare(store)
             if opens:
                 import webbrowser
 
                 webbrowser.open(ending.enter_context(leading_to(address)))
             server.run(sockets=[opened])
     raise typer.Exit(EXIT_INTERRUPTED)  # Only an interrupt ends the server.
+
+
+def _save(store: Store, files: Mapping[str, PageFile], html: Path) -> None:
+    from canvass.browser.questions import Refusal
+    from canvass.browser.saved_page import saved_page
+
+    if len(listed := store.listed()) != 1:
+        raise CommandError("--html writes the page of one run or one counterexample")
+    try:
+        content = saved_page(store, files, listed[0].id)
+    except Refusal as refusal:
+        raise CommandError(f"{listed[0].detail}: {refusal}") from None
+    write_file(html, content.decode())

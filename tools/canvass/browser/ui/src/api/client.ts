@@ -1,4 +1,4 @@
-// Requests to the server. Only this module calls fetch and sends the token.
+// Requests to the server, or to the answers in a saved page. Only this module calls fetch and sends the token.
 
 import { visible, visibleAnswer } from "../words/visible";
 import type { Problem } from "./types";
@@ -32,7 +32,25 @@ export function apiPath(parts: readonly string[], query: Parameters = {}): strin
   return `/api/${parts.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
 }
 
+const answers = document.getElementById("answers")?.textContent ?? "";
+
+/** Whether this page is a file that has its answers in itself: `canvass.browser.saved_page`. */
+export const saved = answers !== "";
+let unpacked: Promise<{ readonly [path: string]: unknown }> | undefined;
+
+async function savedAnswer(path: string): Promise<Response> {
+  unpacked ??= new Response(
+    new Blob([Uint8Array.from(atob(answers), (one) => one.charCodeAt(0))])
+      .stream()
+      .pipeThrough(new DecompressionStream("gzip")),
+  ).json();
+  const found = (await unpacked)[path];
+  if (found !== undefined) return new Response(JSON.stringify(found));
+  throw new ApiError({ code: "not-saved", message: "This file has no answer to that; canvass browse has." });
+}
+
 async function ask(path: string, signal?: AbortSignal): Promise<Response> {
+  if (saved) return savedAnswer(path);
   let response: Response;
   try {
     response = await fetch(path, {
@@ -60,10 +78,10 @@ async function problemOf(response: Response): Promise<Problem> {
   return { code: `http-${response.status}`, message: `The server answers ${response.status}.` };
 }
 
-/** An answer, and the length of its text. */
+/** An answer, and the length of its text: 0 in a saved page, in which all answers stay. */
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<{ data: T; size: number }> {
   const text = await (await ask(path, signal)).text();
-  return { data: visibleAnswer(text) as T, size: text.length };
+  return { data: visibleAnswer(text) as T, size: saved ? 0 : text.length };
 }
 
 /** A file from the server, with its name. */

@@ -5,7 +5,7 @@ import { apiPath } from "../api/client";
 import type { CounterexampleView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import type { Place } from "../route/place";
-import { ExportMenu } from "../exports/export_menu";
+import { ExportMenu, savedPageOf } from "../exports/export_menu";
 import { useKeys } from "../keys/keys";
 import { LanesScroller } from "../lanes/lanes_scroller";
 import { Awaited } from "../parts/note";
@@ -69,7 +69,7 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
           <span class="verdict is-diverges"><span aria-hidden="true">✖ </span>{found.claim}</span>
           <span class="soft">{plural(found.statesTotal, "state")}</span>
           <span class="bar-space" />
-          <ExportMenu name="counterexample" />
+          <ExportMenu name="counterexample" files={savedPageOf(found.id)} />
         </div>
         {found.explanation.length > 0 ? <p class="soft head-text">{found.explanation.join(" ").replace(TAG, "")}</p> : null}
         <Tabs

@@ -1,7 +1,7 @@
 // The dialog that exports the view.
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { getFile } from "../api/client";
+import { apiPath, getFile, saved } from "../api/client";
 import { useKeys } from "../keys/keys";
 import { Dialog } from "../parts/dialog";
 import { Failed } from "../parts/note";
@@ -17,6 +17,12 @@ export interface ServerExport {
   /** Its content, in a few words. */
   readonly about: string;
   readonly path: string;
+}
+
+/** The page of a run or of a counterexample with all its answers. */
+export function savedPageOf(id: string): readonly ServerExport[] {
+  const about = "this page in one file, which a colleague can walk through without canvass";
+  return saved ? [] : [{ title: "Page", about, path: apiPath(["page", id]) }];
 }
 
 export function ExportMenu({ name, files = [] }: { name: string; files?: readonly ServerExport[] }) {

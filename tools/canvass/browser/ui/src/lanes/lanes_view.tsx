@@ -3,7 +3,7 @@
 // Only visible events are requested and drawn; the scroll bar spans the whole run.
 
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { apiPath } from "../api/client";
+import { apiPath, saved } from "../api/client";
 import type { Lanes } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../keys/keys";
@@ -43,14 +43,17 @@ export function LanesView(
   useKeys("Lanes", [
     { keys: ["f"], does: "grouped, all events, no routine", run: () => setShow(SHOWN[(place + 1) % SHOWN.length]?.id ?? "") },
   ]);
-  const answer = useQuery<Lanes>(apiPath(path, { ...asked, count: COUNT, show: shown }));
+  const answer = useQuery<Lanes>(apiPath(path, saved ? { show: shown } : { ...asked, count: COUNT, show: shown }));
+  const every = useQuery<Lanes>(saved ? apiPath(path) : null).data;
   const lanes = answer.data;
   const rows = useMemo(() => new Map(lanes?.events.map((event) => [event.event, event.number])), [lanes]);
   useLayoutEffect(() => {
     if (!rows.has(at)) ask({ around: at });
   }, [at, shown]);
   // For an event without a box of its own, the server names the box.
-  const row = rows.get(at) ?? (asked.around === at && !answer.loading ? lanes?.chosen : undefined) ?? -1;
+  const boxed = saved ? boxOf(lanes, at, shown === "alike" ? every?.events[at]?.lane : undefined)
+    : asked.around === at && !answer.loading ? lanes?.chosen : undefined;
+  const row = rows.get(at) ?? boxed ?? -1;
   const first = lanes?.events[0]?.number ?? 0;
   const to = (number: number): number | undefined => lanes?.events[number - first]?.event;
   useLayoutEffect(() => {
@@ -81,6 +84,11 @@ export function LanesView(
       </Awaited>
     </div>
   );
+}
+
+/** The number of the box that stands for an event: the last one before it, of its member if a member is given. */
+function boxOf(lanes: Lanes | undefined, at: number, member: number | undefined): number | undefined {
+  return lanes?.events.findLast((one) => one.event <= at && (member === undefined || one.lane === member))?.number;
 }
 
 function windowAt(number: number): number {

@@ -1,6 +1,6 @@
 // The event at a place of the causal order.
 
-import { apiPath } from "../api/client";
+import { apiPath, saved } from "../api/client";
 import type { LaneEvent, Lanes } from "../api/types";
 import { useQuery } from "../api/use_query";
 
@@ -11,9 +11,9 @@ export function useEventAt(
   runId: string, at: number,
 ): { event: LaneEvent | undefined; next: LaneEvent | undefined; error: Error | undefined } {
   const from = Math.floor(at / WINDOW) * WINDOW;
-  const lanes = useQuery<Lanes>(apiPath(["run", runId, "lanes"], { from, count: WINDOW }));
+  const lanes = useQuery<Lanes>(apiPath(["run", runId, "lanes"], saved ? {} : { from, count: WINDOW }));
   const numbered = (number: number): LaneEvent | undefined =>
-    lanes.data?.events.find((event) => event.number === number);
+    lanes.data?.events[number - (lanes.data.events[0]?.number ?? 0)];
   return { event: numbered(at), next: numbered(at + 1), error: lanes.error };
 }
 

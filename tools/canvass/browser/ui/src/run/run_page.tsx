@@ -1,11 +1,11 @@
 // The page of a run: its views, the step pane beside them, and the timeline below.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { apiPath } from "../api/client";
+import { apiPath, saved } from "../api/client";
 import type { NextChange, RunTimeline, RunView, SourceInfo } from "../api/types";
 import { askOnce, useQuery } from "../api/use_query";
 import type { Place } from "../route/place";
-import { ExportMenu } from "../exports/export_menu";
+import { ExportMenu, savedPageOf } from "../exports/export_menu";
 import { useKeys } from "../keys/keys";
 import { Awaited } from "../parts/note";
 import { Tabs } from "../parts/tabs";
@@ -27,7 +27,7 @@ const POLL_MS = 700;
 const PLAY_MS = 350;
 
 /** The views; the number keys choose them in this order. */
-const VIEWS: readonly { readonly id: string; readonly title: string; readonly keys?: readonly string[] }[] = [
+const ALL_VIEWS: readonly { readonly id: string; readonly title: string; readonly keys?: readonly string[] }[] = [
   { id: "story", title: "Story" },
   { id: "lanes", title: "Lanes" },
   { id: "graph", title: "In the graph" },
@@ -35,6 +35,8 @@ const VIEWS: readonly { readonly id: string; readonly title: string; readonly ke
   { id: "find", title: "Find", keys: ["/"] },
   { id: "compare", title: "Compare" },
 ];
+const NEED_SERVER = ["graph", "find", "compare"];
+const VIEWS = ALL_VIEWS.filter((one) => !(saved && NEED_SERVER.includes(one.id)));
 
 export function RunPage(
   { source, rest, query, graphs, others }: Place & {
@@ -150,7 +152,7 @@ function Loaded(
             {`revision ${run.revision} · ${plural(run.members.length, "member")} · ${plural(run.events, "event")}`}
           </span>
           <span class="bar-space" />
-          <ExportMenu name={`${run.runId}-${view}`} />
+          <ExportMenu name={`${run.runId}-${view}`} files={savedPageOf(run.id)} />
         </div>
         {run.releases.slice(1).map((note) => <p class="remark" key={note}>{note}</p>)}
         {broken ? <p class="remark is-diverges" role="alert" data-broken>{broken}</p> : null}

@@ -1,0 +1,115 @@
+"""The page of a run or of a counterexample in one file, which opens without a server.
+
+The file has the page's script and style, and the answers to all that the page asks in the
+views that it shows there, compressed. It loads nothing and sends nothing.
+"""
+
+from __future__ import annotations
+
+import gzip
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import msgspec
+
+from canvass.browser import api
+from canvass.browser.explanations import hazard_page
+from canvass.browser.limits import encoded
+from canvass.browser.machine import overview
+from canvass.browser.questions import Refusal, bad_request
+from canvass.browser.runs import FOLDS, timeline_of
+from canvass.browser.sources import Store
+from canvass.browser.verdicts import RunSource, marks_of
+
+MAX_EVENTS: Final = 50_000
+"""Most events of a run in a file; a browser reads all of them when it opens the file."""
+
+_STYLE: Final = '<link rel="stylesheet" href="/assets/app.css">'
+_SCRIPT: Final = '<script src="/assets/app.js" defer></script>'
+"""The elements of ``index.html`` that load style and script from the server."""
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """A file of the page."""
+
+    content: bytes
+    media_type: str
+
+
+def saved_page(store: Store, files: Mapping[str, PageFile], name: str) -> bytes:
+    """Write the page of a source with its answers.
+
+    Parameters
+    ----------
+    store
+        The opened sources.
+    files
+        The page's files, by the paths of their addresses.
+    name
+        Id of a run or of a counterexample. A run is awaited until it is checked.
+
+    Raises
+    ------
+    Refusal
+        If there is no such source, or its run has more than `MAX_EVENTS` events.
+    """
+    source = next((one for one in store.listed() if one.id == name), None)
+    kind = "run" if source is None else source.kind
+    if kind not in ("run", "counterexample"):
+        raise bad_request(f"a {kind} is not saved in a file; a run or a counterexample is")
+    shown = source or api.SourceInfo(id=name, kind="run", title=name, detail="")
+    session = api.Session(opened=name, sources=(shown,))
+    given = _of_run(store, name) if kind == "run" else _of_counterexample(store, name)
+    found = chain((("session", session), ("overview", overview())), given)
+    answers = {f"/api/{path}": msgspec.Raw(encoded(answer)) for path, answer in found}
+    packed = b64encode(gzip.compress(msgspec.json.encode(answers), mtime=0)).decode()
+    page, style, script = (
+        files[one].content.decode() for one in ("/", "/assets/app.css", "/assets/app.js")
+    )
+    head = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><style>{style}</style>'
+    kept = f'<script type="application/octet-stream" id="answers">{packed}</script>'
+    code = script.replace("</script", r"<\/script")
+    page = page.replace(_STYLE, head).replace(_SCRIPT, "")
+    return page.replace("</body>", f"{kept}<script>{code}</script></body>").encode()
+
+
+def _of_run(store: Store, name: str) -> Iterator[tuple[str, api.Data]]:
+    run: RunSource = store.content("run", name)
+    opened, base = run.opened, f"run/{name}"
+    if opened.total > MAX_EVENTS:
+        raise bad_request(f"{opened.total:,} events are more than one file takes: {MAX_EVENTS:,}")
+    run.checked.done.wait()
+    view, hazards = run.view(name), set[str]()
+    marks = marks_of(opened, run.checked.verdict)
+    yield base, view
+    try:
+        explanation = run.explanation()
+        hazards |= {one.page for one in explanation.hazards}
+        yield f"{base}/explanation", explanation
+    except Refusal:
+        pass  # The page shows a run of a data set without it.
+    hazards |= set(() if view.divergence is None else view.divergence.hazards)
+    yield from ((f"hazard/{one}", hazard_page(one)) for one in sorted(hazards))
+    yield f"{base}/timeline", timeline_of(opened, marks)
+    yield f"{base}/distances", run.distances
+    for show in ("", *FOLDS):
+        query = f"?show={show}" if show else ""
+        yield f"{base}/lanes{query}", opened.window(opened.total, marks, show=show, start=0)
+    columns = opened.loaded.columns
+    # The steps of a member one after the other: each is much like the one before.
+    for row in (row for rows in opened.member_rows for row in rows.tolist()):
+        member, step = int(columns.member[row]), int(columns.step[row])
+        yield f"{base}/step/{member}/{step}", opened.step(row, run.wrong_at(member, step))
+    for number in range(opened.total):
+        yield f"{base}/members?at={number}", opened.members_at(number)
+
+
+def _of_counterexample(store: Store, name: str) -> Iterator[tuple[str, api.Data]]:
+    view: api.CounterexampleView = store.content("counterexample", name).view(name)
+    yield f"counterexample/{name}", view
+    yield from ((f"hazard/{one}", hazard_page(one)) for one in view.hazards)
