@@ -324,5 +324,5 @@ def test_the_steps_that_runs_take_are_found_in_the_graph(
     assert sum(by_action.values()) == counts["covered"] > 0
     assert by_action["Restart"] == 1
     assert {action for action, covered in by_action.items() if covered} <= taken
-    assert len(document["missed"]) == 10
+    assert len(document["missed"]) == 20
     assert command("graph", "coverage", graph, tmp_path / "none")[0] == 2

@@ -77,7 +77,7 @@ ChosenRevision = Annotated[
 
 def import_(
     kind: Annotated[
-        str, typer.Argument(metavar=KIND, help="The kind of the logs.", callback=_kind)
+        str, typer.Argument(metavar="KIND", help=f"The kind of the logs: {KIND}.", callback=_kind)
     ],
     logs: Annotated[
         list[Path],
