@@ -12,10 +12,9 @@ from shlex import quote
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader
-from markupsafe import Markup
 
 from canvass.conformance.findings import step_name
-from canvass.conformance.html import MAX_TEXT, link, page
+from canvass.conformance.html import environment, page
 from canvass.corpus.summary import (
     DivergenceClassSummary,
     Summary,
@@ -25,10 +24,11 @@ from canvass.corpus.summary import (
     totals,
     verdict_counts,
 )
-from canvass.lanes.model import shortened, visible
+from canvass.lanes.model import visible
 from canvass.traces.counts import counted
 
 REPORT_FILE: Final = "report.html"
+_HERE: Final = Path(__file__).parent
 _STYLE: Final = ".word { white-space: nowrap; overflow-wrap: normal; }\n"
 _New = Sequence[DivergenceClassSummary] | None
 
@@ -45,42 +45,35 @@ def to_html(summary: Summary, new: _New = None, folder: Path | None = None) -> s
     folder
         Folder of the page, for relative links to runs; None if it is in a store.
     """
-
-    def linked(path: str, words: str) -> Markup:
-        return Markup(link(path, words, folder))
-
-    given = {"link": linked, "command": _command}
-    body = _rendered("html", summary, new, given)
+    made = environment(_HERE)
+    body = _rendered(made, "html", summary, new, {"command": _command, "folder": folder})
     return page(f"canvass: {counted(summary.runs, 'run')}", [body], style=_STYLE)
 
 
 def to_text(summary: Summary, new: _New = None, out: str | None = None) -> str:
     """Return the lines for a terminal; ``out`` is the folder of the report, if there is one."""
-    return _rendered("txt", summary, new, {"out": out and out.rstrip("/")})
+    made = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=False,  # Text for a terminal: control characters get their names.
+        finalize=lambda value: visible(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return _rendered(made, "txt", summary, new, {"out": out and out.rstrip("/")})
 
 
-def _rendered(form: str, summary: Summary, new: _New, given: dict[str, Any]) -> str:
+def _rendered(
+    made: Environment, form: str, summary: Summary, new: _New, given: dict[str, Any]
+) -> str:
     fresh = None if new is None else {cluster.identity for cluster in new}
 
     def mark(one: DivergenceClassSummary) -> str:
         return "" if fresh is None else "new" if one.identity in fresh else "known"
 
-    def plain(value: object) -> object:
-        if type(value) is not str:
-            return value
-        return shortened(value, MAX_TEXT) if form == "html" else visible(value)
-
     words = (counted, name_of, step_name, totals, verdict_counts, mark)
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=form == "html",
-        finalize=plain,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {word.__name__: word for word in words}
+    made.globals |= {word.__name__: word for word in words}
     notes = [*filter(None, (*revision_texts(summary), in_part_text(summary)))]
-    return environment.get_template(f"report.{form}.jinja").render(s=summary, notes=notes, **given)
+    return made.get_template(f"report.{form}.jinja").render(s=summary, notes=notes, **given)
 
 
 def _command(source: str) -> str:
