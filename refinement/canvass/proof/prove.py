@@ -260,7 +260,10 @@ def prove(
 def _outcomes(
     module: Module, uses: Uses | None, chosen: list[tuple[str, str]], processes: int
 ) -> Iterator[Proof]:
-    with ProcessPoolExecutor(min(processes, len(chosen)), get_context("spawn")) as pool:
+    # Z3 goes another way if it has proved something before: each obligation has a new process.
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    with ProcessPoolExecutor(min(processes, len(chosen)), context, max_tasks_per_child=1) as pool:
         yield from pool.map(_prove, *zip(*((module, uses, *x) for x in chosen), strict=True))
 
 
