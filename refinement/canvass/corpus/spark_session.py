@@ -136,7 +136,10 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         nobody accepts connections at its address.
     """
     builder = _builder().appName("canvass")
-    given = ", ".join(name for name in VARIABLES if name in os.environ)
+    # Workers must be the Python that has canvass, whatever `python3` is on the path.
+    own = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = os.environ
+    given = ", ".join(x for x in VARIABLES if x in environment and environment[x] != own.get(x))
     given = given and f" (the environment sets {given})"
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     chosen = master if master is not None or submitted else DEFAULT_MASTER
@@ -155,9 +158,8 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         _check_address(chosen)
         builder = builder.remote(chosen) if connect else builder.master(chosen)
     if chosen is not None and chosen.startswith("local"):
-        # Workers must be the Python that has canvass, whatever `python3` is on the path.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        for name, value in own.items():
+            os.environ.setdefault(name, value)
         settings |= LOCAL_SETTINGS
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -247,7 +248,14 @@ def test_a_standalone_master_that_does_not_answer_is_named(
 def test_a_master_that_is_not_there_is_named_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first line of an error in Java names only the call."""
+    """The first line of an error in Java names only the call.
+
+    Variables that an earlier session of canvass has set are not named as the user's.
+    """
+    for name in spark_session.VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     error = Exception(
         "An error occurred while calling None.org.apache.spark.sql.classic.SparkSession.\n"
         ": java.lang.IllegalStateException: All masters are unresponsive\n\tat org.apache.spark"
