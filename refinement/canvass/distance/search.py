@@ -198,6 +198,11 @@ PROPERTIES: Final = (
 )
 """The properties that can be searched for; each is an invariant of a sound cluster."""
 STACK_MIB: Final = 64
+HEAP_MIB: Final = 512
+MAX_CRASHES: Final = 1
+"""Most crashes in a behaviour."""
+MAX_UNDER_WAY: Final = 1
+"""Most messages under way at once, besides those under way at the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,24 +213,12 @@ class SearchBounds:
     ----------
     steps
         Maximum length of a behaviour.
-    crashes
-        Maximum number of crashes in a behaviour.
-    under_way
-        Maximum number of messages under way at once, besides those under way at the start.
     seconds
         Time limit, with the start of Java.
-    heap_mib
-        Limit of the Java heap.
-    workers
-        Number of TLC's threads. With several the found behaviour may not be a shortest one.
     """
 
     steps: int = 12
-    crashes: int = 1
-    under_way: int = 1
     seconds: float = 60.0
-    heap_mib: int = 512
-    workers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +280,8 @@ def search(
     small, _ = moment.small()
     constants = small.constants() | {
         "MaxSteps": bounds.steps + 1,
-        "MaxFaults": bounds.crashes,
-        "MaxUnderWay": bounds.under_way + len(small.under_way),
+        "MaxFaults": MAX_CRASHES,
+        "MaxUnderWay": MAX_UNDER_WAY + len(small.under_way),
     }
     result = check(
         root / f"{MODULE}.tla",
@@ -296,8 +289,8 @@ def search(
         constants=constants,
         jar=options.jar,
         java=options.java,
-        workers=bounds.workers,
-        heap_mib=bounds.heap_mib,
+        workers=1,  # With several, the behaviour found may not be a shortest one.
+        heap_mib=HEAP_MIB,
         stack_mib=STACK_MIB,
         timeout_s=bounds.seconds,
         check_deadlock=False,

@@ -300,7 +300,9 @@ def _search(
             if every is None:
                 _show(root, found, report.positions, diagram=diagram)
     if output is Format.JSON:
-        kept = {"steps": bounds.steps, "crashes": bounds.crashes, "seconds": bounds.seconds}
+        from canvass.distance.search import MAX_CRASHES
+
+        kept = {"steps": bounds.steps, "crashes": MAX_CRASHES, "seconds": bounds.seconds}
         write_json(DistanceReport(source, wanted, kept, reports))
     elif every is not None:
         for line in _nearest(reports):
