@@ -11,6 +11,7 @@ above it that has its name, as a box may speak of several.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import re
@@ -176,13 +177,16 @@ def names_of(module: Path, folders: Sequence[Path]) -> frozenset[str]:
     """Give the constants and the operators of a module and of those that it uses: the names that a
     configuration may have. For the folders see `modules_of`.
     """
-    found: set[str] = set()
-    for file in modules_of(module, folders):
-        text = without_comments(file.read_text(encoding="utf-8", errors="replace"))
-        found.update(_DEFINED.findall(text))
-        for declared in _DECLARED.findall(text):
-            found.update(re.findall(r"\w+", declared))
-    return frozenset(found)
+    every = modules_of(module, folders)
+    return frozenset().union(*(_names_in(file, file.stat().st_mtime_ns) for file in every))
+
+
+@functools.cache
+def _names_in(file: Path, _changed_ns: int) -> frozenset[str]:
+    """Read a module once for all configurations that use it, as long as it does not change."""
+    text = without_comments(file.read_text(encoding="utf-8", errors="replace"))
+    declared = " ".join(_DECLARED.findall(text))
+    return frozenset([*_DEFINED.findall(text), *re.findall(r"\w+", declared)])
 
 
 def first_comment(configuration: Path) -> str:
