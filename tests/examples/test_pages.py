@@ -31,7 +31,7 @@ FILES: Final[Mapping[str, str]] = {
     "raft.ndjson": "samples/replay/raft.ndjson",
     "raft-wrong.ndjson": "samples/replay/raft-wrong.ndjson",
 }
-"""Files of the reader, and those that stand for them."""
+"""Files that a page takes from its reader, and the sample that replaces each."""
 BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
     "graph.md": (
         "simulate --revision 1.50 --members 1 --seeds 2 --out RUNS",
@@ -100,7 +100,7 @@ def type_page(
     capsys: pytest.CaptureFixture[str],
     left_out: re.Pattern[str],
 ) -> int:
-    """Type the commands of a guide in the current folder; count those that were typed."""
+    """Type the commands of a guide in the current folder; give their number."""
     monkeypatch.delenv("COLUMNS", raising=False)  # A worker of xdist has it.
     typed = [one for one in shown(guide) if not left_out.match(one.command)]
     for command, output, _ in typed:

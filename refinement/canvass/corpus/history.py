@@ -61,7 +61,7 @@ class History:
     def split(
         self, units: Sequence[Unit], spec_digest: str, version: str
     ) -> tuple[list[Unit], list[EarlierUnit]]:
-        """Split units into those that are due, and those whose latest verification holds.
+        """Give the units to verify now, and the earlier results that are still valid.
 
         Parameters
         ----------

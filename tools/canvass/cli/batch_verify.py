@@ -54,7 +54,7 @@ def verify(request: Request, known: set[Identity] | None) -> tuple[Summary, set[
     Returns
     -------
     tuple
-        The summary; and the known kinds, with those that the tables had before.
+        The summary; and the known kinds of divergences, those in the earlier tables included.
     """
     from datetime import UTC, datetime
 

@@ -138,7 +138,7 @@ def _services_of(chosen: Sequence[Service], load: float) -> list[str]:
 def _script_of(
     script: Path | None, seed: int | None, seconds: float, members: int, clock: int
 ) -> list[TimedCommand]:
-    """Give the faults of a script and those that a seed draws, in the order of time."""
+    """Give the faults of a script together with the random ones of a seed, ordered by time."""
     from canvass.runner import RunnerError
     from canvass.runner.fault_script import parse_script, random_script
 
