@@ -20,8 +20,8 @@ TEST_STAMP := $(VENV)/canvass-test.stamp
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 
-# How many tests run at once: many of them wait. Each takes up to 3 GiB when it starts Java.
-JOBS ?= 3
+# How many tests run at once. Each takes up to 3 GiB when it starts Java.
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 .PHONY: help help-all setup setup-test demo page page-if-possible browse browser test lint types check night bench wheel-test known-steps minimality lock clean java
 
@@ -53,10 +53,13 @@ browse: page ## look at the sample run in a browser
 browser: ## install Debian's Chromium for the tests of the page (apt-get; root or sudo)
 	@tools/need-browser install
 
-test: java lint types page-if-possible ## lint, types, and all tests but the nightly ones
+test: java lint page-if-possible ## lint, types, and all tests but the nightly ones
 	@echo 'canvass: pytest collects the tests first, which takes a quarter of a minute' >&2
-# The order of the folders is kept: else the files with few, long tests come last, and one worker waits.
-	@$(BIN)/pytest -n $(JOBS) --no-loadscope-reorder
+# Types are checked beside the tests. The order of the folders is kept: else the files with few, long tests come last,
+# and one worker waits.
+	@types=$$(mktemp); $(MAKE) types >"$$types" 2>&1 & checking=$$!; failed=0; \
+	$(BIN)/pytest -n $(JOBS) --no-loadscope-reorder --durations=25 --durations-min=2 || failed=1; \
+	wait $$checking || failed=1; cat "$$types"; rm "$$types"; exit $$failed
 
 lint: $(TEST_STAMP) ## ruff: rules and format
 	@$(BIN)/ruff check
