@@ -7,25 +7,31 @@ import re
 import pytest
 
 from canvass.spec import load_manifest
-from support.findings import DIAGRAM, FINDINGS, NAMED, drawn, redraw
+from support.findings import DIAGRAM, FINDINGS, NAMED, drawn, models_of_a_push, redraw
 
 PAGES = sorted(page for page in FINDINGS.glob("*.md") if page.name != "README.md")
 DIAGRAMS = [
-    pytest.param(page.name, found["model"], found["drawn"], id=found["model"])
+    pytest.param(
+        page.name,
+        found["model"],
+        found["drawn"],
+        id=found["model"],
+        marks=[] if found["model"] in models_of_a_push() else [pytest.mark.night],
+    )
     for page in PAGES
     for found in DIAGRAM.finditer(page.read_text("utf-8"))
 ]
 
 
 @pytest.mark.tlc
-@pytest.mark.parametrize(("page", "model", "diagram"), DIAGRAMS)
+@pytest.mark.parametrize(("file", "model", "diagram"), DIAGRAMS)
 def test_a_diagram_equals_the_output_of_its_command(
-    page: str, model: str, diagram: str, rewrite: bool
+    file: str, model: str, diagram: str, rewrite: bool
 ) -> None:
     """``pytest --rewrite`` writes the present output into the page."""
     found = drawn(model)
     if rewrite:
-        redraw(FINDINGS / page, model, found)
+        redraw(FINDINGS / file, model, found)
         return
 
     assert diagram == found
@@ -38,12 +44,13 @@ def test_every_page_about_a_hazard_has_a_diagram() -> None:
     assert hazards == {parameter.values[0] for parameter in DIAGRAMS} & hazards
 
 
-@pytest.mark.parametrize("page", [*PAGES, FINDINGS / "README.md"], ids=lambda page: page.name)
-def test_every_model_that_a_page_names_exists(page: object) -> None:
-    text = (FINDINGS / str(getattr(page, "name", page))).read_text("utf-8")
+def test_every_model_that_a_page_names_exists() -> None:
     known = {model.name for model in load_manifest().models}
+    named = {
+        name for page in FINDINGS.glob("*.md") for name in NAMED.findall(page.read_text("utf-8"))
+    }
 
-    assert set(NAMED.findall(text)) <= known
+    assert named <= known
 
 
 def test_the_index_links_every_page() -> None:

@@ -23,23 +23,24 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.lanes.of_counterexample import action_name
-from canvass.spec import ModelEntry, ModelSet, load_manifest, spec_root
+from canvass.spec import ModelEntry, load_manifest, spec_root
 from canvass.tlc import TlcConfig, TraceState, check
-from support.findings import config_of, found_by_reduced_searches, run_of
+from support.findings import config_of, found_by_reduced_searches, models_of_a_push, run_of
 
 REPLAYED = Path(__file__).parent / "Replayed.tla"
 MODELS = {model.name: model for model in load_manifest().models}
 FOUND = found_by_reduced_searches()
-SLOW = "MCHazard11"
-"""With five members TLC takes 40 s for the steps; the core's own look at them stays in a push."""
 
 
-def findings(*at_night: str) -> list[object]:
-    """Models as parameters; those of the night and those that are named run at night."""
+def findings() -> list[object]:
+    """Models as parameters; what no push runs is for the night."""
     return [
-        pytest.param(model, id=model.name, marks=[pytest.mark.night] if night else [])
+        pytest.param(
+            model,
+            id=model.name,
+            marks=[] if model.name in models_of_a_push() else [pytest.mark.night],
+        )
         for model in FOUND
-        for night in [model.model_set is ModelSet.NIGHT or model.name in at_night]
     ]
 
 
@@ -72,7 +73,7 @@ def replaying(model: ModelEntry) -> TlcConfig:
     )
 
 
-@pytest.mark.parametrize("model", findings(SLOW))
+@pytest.mark.parametrize("model", findings())
 def test_each_step_is_one_of_the_unreduced_cluster(model: ModelEntry) -> None:
     states = states_of(model)
     found = check(

@@ -10,7 +10,7 @@ from typing import Final
 from canvass.cli.counterexample import swim_lanes
 from canvass.cli.models import ModelRun, Settings, run_model
 from canvass.cli.output import PIPE_WIDTH
-from canvass.spec import Expected, ModelEntry, find_file, load_manifest, spec_root
+from canvass.spec import Expected, ModelEntry, ModelSet, find_file, load_manifest, spec_root
 from canvass.tlc import TlcConfig, find_jar, find_java
 from canvass.tlc.workspace import read_config
 
@@ -32,6 +32,19 @@ NAMED: Final = re.compile(r"canvass check (\w+)")
 def config_of(model: ModelEntry) -> TlcConfig:
     """Read the configuration of a model; that its module has its names is tested by running it."""
     return read_config(find_file(model.config))
+
+
+@functools.cache
+def models_of_a_push() -> frozenset[str]:
+    """Name the models that a push runs: the CI set, and of the mutants of a property the first.
+
+    The healthy families find a wrong rule. A mutant shows that a property can fail.
+    """
+    models = [model for model in load_manifest().models if model.model_set is ModelSet.CI]
+    mutants = [model for model in models if model.name.startswith("MUT_")]
+    first = {mutant.violates: mutant.name for mutant in reversed(mutants)}
+    later = {mutant.name for mutant in mutants} - set(first.values())
+    return frozenset(model.name for model in models) - later
 
 
 @functools.cache
