@@ -57,6 +57,7 @@ def test_every_line_is_explained_and_what_was_committed_is_not_durable(
     assert str(position) in result.divergences[0].text
 
 
+@pytest.mark.night
 def test_members_that_follow_an_older_leader_than_they_have_elected_lose_a_committed_entry(
     tmp_path: Path,
 ) -> None:

@@ -48,9 +48,10 @@ def test_a_false_copy_of_a_sample(kind: str, tmp_path: Path) -> None:
     assert not_named(copies, tmp_path) == []
 
 
+@pytest.mark.parametrize("copies", [1, pytest.param(MANY, marks=pytest.mark.night)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_false_copy_of_a_sample_is_not_explained(kind: str, tmp_path: Path) -> None:
-    for number, copy in enumerate(spread(KINDS[kind](logs_of(SAMPLES[1])), SEVERAL)):
+def test_a_false_copy_of_a_sample_is_not_explained(kind: str, copies: int, tmp_path: Path) -> None:
+    for number, copy in enumerate(spread(KINDS[kind](logs_of(SAMPLES[1])), copies)):
         logs = write_logs(tmp_path / f"logs-{number}", copy.logs)
         assert import_logs([logs], tmp_path / f"run-{number}").outcome != EXPLAINED, str(copy)
 
