@@ -135,7 +135,6 @@ def measure(name: str, folder: Path, where: str, by: str) -> None:
             f"find?where={quote(where)}",
             f"path?from=initial&where={quote(where)}",
             f"project?by={quote(by)}",
-            "components",
         ):
             path = f"/api/graph/{graph}/{question}"
             seconds_each = timed(lambda path=path: client.get(path), QUESTIONS)  # type: ignore[misc]

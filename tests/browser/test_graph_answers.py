@@ -11,14 +11,11 @@ from typing import Any
 
 import msgspec
 import networkx as nx
-import numpy as np
 import pytest
 
 from canvass.browser import api
 from canvass.browser.layout import HEIGHT, WIDTH
-from canvass.conformance.diagnose import load
-from canvass.conformance.step_checker import example_of
-from canvass.graph.artifact import MemberView, open_graph, open_keys
+from canvass.graph.artifact import MemberView, open_graph
 from support.browse import Asked, serving
 
 Place = api.Node | api.QuotientNode
@@ -215,11 +212,6 @@ def test_no_two_states_of_a_list_have_the_same_words(server: Asked) -> None:
     start = server.get(api.GraphInfo, graph).initial[0]
     found = server.get(api.Found, f"{graph}/find", where="true", limit=300)
     assert same_words((one.id, one.label) for one in found.shown) == []
-    components = server.get(api.Components, f"{graph}/components").largest
-    assert same_words((one.example, one.label) for one in components) == []
-    untaken = server.get(api.Untaken, f"{graph}/untaken", action="OnVote").shown
-    ends = [((one.source, one.source_label), (one.target, one.target_label)) for one in untaken]
-    assert same_words(end for pair in ends for end in pair) == []
     for one in found.shown[::20]:
         state = server.get(api.StateView, f"{graph}/state/{one.id}")
         assert same_words((edge.source, edge.source_label) for edge in state.entering) == []
@@ -305,61 +297,6 @@ def test_a_projection_with_too_many_values_says_what_is_left_out(server: Asked) 
     assert len({node.key for node in answer.nodes}) == len(answer.nodes)
 
 
-def test_components_are_those_of_the_graph(server: Asked, graph: nx.MultiDiGraph) -> None:
-    answer = server.get(api.Components, f"{at(server)}/components")
-    expected = sorted(map(len, nx.strongly_connected_components(graph)), reverse=True)
-
-    assert answer.count == len(expected)
-    assert [one.size for one in answer.largest] == expected[: len(answer.largest)]
-
-
-def test_coverage_counts_each_event_once(server: Asked, member_graph: Path, good_run: Path) -> None:
-    graph_id = server.ids[1]
-    answer = server.get(api.GraphCoverage, f"/graph/{graph_id}/coverage")
-    loaded, keys = load(good_run, "good"), open_keys(member_graph)
-    rules = loaded.run.rules
-    taken: Counter[int] = Counter()
-    for row in range(len(loaded.columns)):
-        example = example_of(loaded.step(row), rules)
-        if example is not None:
-            taken[int(keys.lookup(np.array([example.key], dtype=np.uint64))[0])] += 1
-
-    assert answer.events == len(loaded.columns)
-    assert answer.outside == len(loaded.columns) - sum(taken.values()) + taken.pop(-1, 0)
-    assert answer.covered == len(taken)
-    assert answer.total == len(keys)
-    assert sum(one.covered for one in answer.actions) == answer.covered
-    assert sum(one.events for one in answer.actions) == answer.events - answer.outside
-
-
-def test_drawn_edges_are_hot_where_a_run_went(server: Asked) -> None:
-    graph_id, run_id = server.ids[1:]
-    steps = server.store.content("graph", graph_id).steps
-    steps.classes.get()
-    step = server.get(api.StepView, f"/run/{run_id}/step/0/2")
-    assert step.graph is not None
-    query: dict[str, object] = {"depth": 1, "limit": 200}
-    answer = server.get(
-        api.GraphCoverage,
-        f"/graph/{graph_id}/coverage",
-        around=step.graph.source,
-        include=step.graph.target,
-        **query,
-    )
-
-    assert answer.edges[str(step.graph.drawn_edge)] > 0
-    cold = server.get(
-        api.GraphCoverage, f"/graph/{graph_id}/coverage", around=step.graph.source, **query
-    )
-    assert cold.edges.keys() >= answer.edges.keys() - {str(step.graph.drawn_edge)}
-
-
-def test_a_run_of_other_rules_takes_nothing(server: Asked) -> None:
-    answer = server.get(api.GraphCoverage, f"{at(server)}/coverage")
-
-    assert (answer.runs, answer.events, answer.covered) == (0, 0, 0)
-
-
 def test_a_graph_without_its_table_of_steps_is_still_shown(
     small_graph: Path, good_run: Path, tmp_path: Path
 ) -> None:
@@ -374,8 +311,6 @@ def test_a_graph_without_its_table_of_steps_is_still_shown(
     (folder / "manifest.json").write_text(json.dumps(manifest))
     with serving([folder, good_run]) as server:
         assert server.get(api.GraphInfo, "/graph/graph").states > 100
-        reply = server.ask("/graph/graph/coverage")
-        assert (reply.status, reply.problem().code) == (422, "unreadable")
         assert server.get(api.StepView, "/run/good/step/0/3").graph is None
 
 

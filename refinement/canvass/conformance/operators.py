@@ -139,12 +139,22 @@ def failing_parts(step: Step, rules: Rules) -> tuple[str, ...]:
     TlcError
         If TLC cannot run.
     """
+    return tuple(part for part, holds in guard_parts(step, rules) if holds)
+
+
+def guard_parts(step: Step, rules: Rules) -> tuple[tuple[str, bool], ...]:
+    """Give the parts of an action's guard, and whether each keeps it from being enabled.
+
+    Raises
+    ------
+    TlcError
+        If TLC cannot run.
+    """
     operator = find_operator(step.action.value)
     guard = None if operator is None else guard_of(operator)
     if guard is None:
         return ()
-    held = _evaluate(step, rules, guard)
-    return tuple(part for part, holds in zip(guard.parts, held, strict=True) if holds)
+    return tuple(zip(guard.parts, _evaluate(step, rules, guard), strict=True))
 
 
 def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:

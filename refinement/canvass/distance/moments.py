@@ -96,8 +96,8 @@ class RunMoments:
 
     Parameters
     ----------
-    path
-        A run folder.
+    run
+        A run folder, or a loaded run.
 
     Attributes
     ----------
@@ -114,8 +114,9 @@ class RunMoments:
         If the run names an unknown revision.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.loaded: RunColumns = load(path, RunFolder(path).run.run_id)
+    def __init__(self, run: Path | RunColumns) -> None:
+        loaded = load(run, RunFolder(run).run.run_id) if isinstance(run, Path) else run
+        self.loaded: RunColumns = loaded
         self.rules = self.loaded.run.rules
         self.lanes = RunLanes(self.loaded.columns)
         columns = self.loaded.states.state

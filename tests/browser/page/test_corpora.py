@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -83,6 +84,16 @@ def test_a_few_runs_are_a_list_in_natural_order_and_are_checked(
         expect(rows.nth(1)).to_contain_text("CONFORMS")
         expect(rows.nth(3)).to_contain_text("MALFORMED")
         expect(rows.nth(3)).to_contain_text("member-0.ndjson")
+        # Members, elections, and the time without a leader of those that could be read.
+        heads = page.locator(".events thead th").all_inner_texts()
+        cells = dict(zip(heads, rows.nth(1).locator("td").all(), strict=True))
+        expect(cells["members"]).to_have_text("3")
+        expect(cells["elections"]).to_have_text(re.compile(r"\d+"))
+        expect(cells["without a leader"]).to_have_text(re.compile(r"\d s"))
+        page.get_by_role("button", name="run", exact=True).click()
+        page.get_by_role("button", name="run", exact=True).click()
+        expect(rows.first).to_contain_text("run-12")
+        page.get_by_role("button", name="run", exact=True).click()
         rows.nth(2).get_by_role("link").click()
         expect(page.locator("h1")).to_have_text("run-11")
         # Each run is a choice of its own, too.

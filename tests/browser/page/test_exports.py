@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import struct
 import xml.etree.ElementTree as ET
@@ -13,9 +14,6 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
-
-from canvass.browser import api
-from support.browse import Asked
 
 pytestmark = pytest.mark.browser
 
@@ -69,7 +67,7 @@ def test_the_election_is_kept_as_svg_and_png(open_page: Open, ids: Ids, tmp_path
 
 
 def test_a_projection_by_election_state_stands_like_the_election(
-    open_page: Open, server: Asked, ids: Ids, tmp_path: Path
+    open_page: Open, ids: Ids, tmp_path: Path
 ) -> None:
     """Each state is left of, right of, above or below each other one as in the diagram."""
     page = open_page(f"/graph/{ids['graph']}?view=project&by=electionState")
@@ -81,7 +79,11 @@ def test_a_projection_by_election_state_stands_like_the_election(
             x, y = re.findall(r"-?[\d.]+", node.get("transform") or "")
             name = "".join(node.findall(f"{SVG}text")[-1].itertext()).partition(" ")[0]
             places[name] = (round(float(x)), round(float(y)))
-    expected = {one.name: (one.x, one.y) for one in server.get(api.Overview, "/overview").states}
+    diagram = (
+        Path(__file__).resolve().parents[3] / "tools/canvass/browser/ui/src/words/diagram.json"
+    )
+    states = json.loads(diagram.read_text())["states"]
+    expected = {one["name"]: (one["column"], one["row"]) for one in states}
     assert places.keys() == expected.keys()
     for axis in (0, 1):
         for one, other in itertools.combinations(expected, 2):

@@ -10,14 +10,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from canvass.browser import api, member_steps
+from canvass.browser import api
 from canvass.browser.app import page_files
 from canvass.browser.limits import DRAWN_STATES
-from canvass.conformance.diagnose import load
 from canvass.graph.dump_import import import_dump
-from canvass.selftest.simulation_series import record_run, run_id_of
-from canvass.simulation.options import PROFILES, Options
-from canvass.traces.layout import ACTION_NAMES
 from support.browse import Asked, serving
 
 pytestmark = pytest.mark.browser
@@ -227,32 +223,6 @@ def test_a_projection_shows_the_whole_graph(open_page: Open, server: Asked, ids:
     expect(page.locator(".inspector h2")).to_contain_text("CANDIDATE_BALLOT")
 
 
-def test_components_and_coverage_are_reported(open_page: Open, server: Asked, ids: Ids) -> None:
-    components = server.get(api.Components, f"/graph/{ids['graph']}/components")
-    page = open_page(f"/graph/{ids['graph']}?view=components")
-    expect(page.locator(".view")).to_contain_text(f"{components.count:,} strongly connected")
-    coverage = server.get(api.GraphCoverage, f"/graph/{ids['graph']}/coverage")
-    page.keyboard.press("6")
-    expect(page.locator(".coverage tbody tr")).to_have_count(len(coverage.actions))
-    expect(page.locator(".view p").first).to_contain_text(f"{coverage.covered:,} of")
-    assert coverage.covered > 0
-    page.locator(".coverage").get_by_role("button", name="OnRequestVote").click()
-    expect(page.get_by_role("button", name=re.compile("^Coverage"))).to_have_attribute(
-        "aria-pressed", "true"
-    )
-    assert "heat=1" in page.url
-    assert "actions=OnRequestVote" in page.url
-
-
-def test_runs_of_another_size_are_not_taken_for_runs_that_are_not_open(
-    open_page: Open, small_graph: Path, good_run: Path
-) -> None:
-    with serving([small_graph, good_run], files=page_files()) as running:
-        page = open_page(f"/graph/{running.ids[0]}?view=coverage", at=running)
-        expect(page.locator(".view")).to_contain_text("No open run fits this graph.")
-        expect(page.locator(".view")).to_contain_text("with the same number of members")
-
-
 def test_a_link_survives_a_rebuild_of_the_graph(open_page: Open, server: Asked, ids: Ids) -> None:
     found = server.get(api.Found, f"/graph/{ids['graph']}/find", where='role = "LEADER"', limit=1)
     state = found.shown[0].id
@@ -332,7 +302,6 @@ def test_a_graph_of_another_specification_opens_on_a_map_without_words_of_aeron(
         expect(page.locator(".expression input")).to_have_value("phase")
         expect(page.locator(".expression input")).to_have_attribute("placeholder", "phase, turn")
         expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", "3")
-        expect(page.get_by_role("tab", name="Coverage")).to_have_count(0)
         page.keyboard.press("x")
         with page.expect_download() as waited:
             page.get_by_role("dialog", name="Export").get_by_role("button", name="SVG").click()
@@ -347,7 +316,6 @@ def test_a_graph_of_another_specification_opens_on_a_map_without_words_of_aeron(
         legend = page.get_by_role("list", name="Legend")
         expect(legend).to_contain_text("initial")
         expect(legend).not_to_contain_text("candidate")
-        expect(page.get_by_role("button", name="Coverage")).to_have_count(0)
 
 
 def test_the_sign_of_a_node_has_each_of_its_fields(open_page: Open, ids: Ids) -> None:
@@ -373,33 +341,3 @@ def test_tab_completes_a_field_within_a_variable(open_page: Open, ids: Ids) -> N
     box.press_sequentially('"NOMI')
     box.press("Tab")
     expect(box).to_have_value('any(m in member: member[m].electionState = "NOMINATE" ')
-
-
-def test_components_of_one_state_are_one_line(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/graph/{ids['cluster']}?view=components")
-    expect(page.locator("[data-trivial]")).to_contain_text("4 components")
-    expect(page.locator("table.events tbody tr")).to_have_count(1)
-
-
-def test_a_simulated_run_is_found_that_takes_a_step_which_no_open_run_takes(
-    open_page: Open, ids: Ids, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(member_steps, "MAX_RUNS", 2)
-    page = open_page(f"/graph/{ids['graph']}?view=coverage")
-    page.locator('[data-list-untaken="OnCanvassPosition"]').click()
-    rows = page.locator("[data-untaken-step]")
-    expect(rows.first.locator("td").last).to_have_text("not searched")
-    page.get_by_role("button", name="Search simulated runs for them").click()
-    expect(page.locator('[data-searched="2"]')).to_contain_text("come first")
-    cell = rows.first.locator("[data-simulated]")
-    said = re.match(r"seed (\d+), member (\d+), step (\d+)", cell.inner_text())
-    assert said is not None
-    seed, member, step = map(int, said.groups())
-    expect(cell).to_contain_text(f"canvass simulate --members 3 --seeds 1 --seed-start {seed} ")
-    expect(rows.last.locator("td").last).to_have_text("none in 2 runs")
-
-    options = PROFILES["swarm"](Options(seed, 3, "1.50", member_steps.STEPS))
-    record_run(options, tmp_path)
-    run = load(tmp_path / run_id_of(options), run_id_of(options))
-    row = run.row_of(member, step)
-    assert ACTION_NAMES[int(run.columns.action[row])] == "OnCanvassPosition"

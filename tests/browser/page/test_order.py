@@ -109,11 +109,11 @@ def test_a_link_that_is_answered_late_takes_nobody_back(open_page: Open, ids: Id
 
 
 def test_a_file_that_comes_late_closes_no_dialog_opened_since(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/graph/{ids['grid']}")
-    expect(page.locator("[data-state-shown]")).to_be_visible()
-    page.evaluate(HOLD, "/export?")
+    page = open_page(f"/counterexample/{ids['counterexample']}")
+    expect(page.locator("[data-state-number]").first).to_be_visible()
+    page.evaluate(HOLD, "/page/")
     page.keyboard.press("x")
-    page.get_by_role("button", name="DOT").click()
+    page.get_by_role("button", name="Page").click()
     held(page, 1)
     page.keyboard.press("Escape")
     expect(page.locator("dialog")).to_have_count(0)

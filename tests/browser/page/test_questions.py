@@ -1,4 +1,4 @@
-"""Twelve questions that the page alone answers, each within three actions.
+"""Thirteen questions that the page alone answers, each within three actions.
 
 The actions are those of the table in ``docs/guide/browse.md``; each press and click counts as one.
 """
@@ -129,18 +129,23 @@ def test_what_differs_between_two_runs(reader: Read, ids: Ids) -> None:
     expect(member.locator("[data-field]").first).to_be_visible()
 
 
-def test_which_steps_has_no_run_taken(reader: Read, server: Asked, ids: Ids) -> None:
-    coverage = server.get(api.GraphCoverage, f"/graph/{ids['graph']}/coverage")
-    action = next(one for one in coverage.actions if one.covered < one.total)
-    one = reader(f"/graph/{ids['graph']}")
-    one.press("6")
-    one.click(one.page.locator(f'[data-list-untaken="{action.name}"]'))
-    steps = one.page.locator("[data-untaken-step]")
-    expect(steps.first).to_be_in_viewport()
-    away = steps.first.get_by_role("link", name=re.compile(r"^\d+ steps?$"))
-    hops = int(away.inner_text().split()[0])
-    one.click(away)
-    expect(one.page.locator(f'[data-hops="{hops}"]')).to_be_visible()
+def test_what_else_could_have_happened_here(reader: Read, ids: Ids) -> None:
+    one = reader(f"/run/{ids['sample']}")
+    at = int(one.page.locator("output.place").get_attribute("data-place") or "")
+    one.press("W")
+    expect(one.page.locator("h1")).to_have_text(f"What if, after event {at}")
+    expect(one.page.locator("[data-choice]")).not_to_have_count(0)
+
+
+@pytest.mark.tlc
+def test_why_could_a_member_not_do_it(reader: Read, ids: Ids) -> None:
+    one = reader(f"/run/{ids['good']}?at=200")
+    one.press("w")
+    one.choose(one.page.locator(".why-not select").first, "2")
+    one.choose(one.page.locator("[data-why-action]"), "AppendEntry")
+    part = one.page.locator("[data-blocks=true]").first
+    expect(part).to_contain_text('Closed(s, "LEADER")')
+    expect(part).to_contain_text("s.electionState = ")
 
 
 def test_which_line_of_the_log_shows_this_step(reader: Read, ids: Ids) -> None:
@@ -197,6 +202,6 @@ def test_which_hazard_of_the_protocol_is_behind_it(reader: Read, captured: Asked
 
 def test_the_guide_has_each_question_with_its_actions() -> None:
     guide = (ROOT / "docs" / "guide" / "browse.md").read_text()
-    section = guide.partition("## Twelve questions")[2].partition("\n## ")[0]
+    section = guide.partition("## Thirteen questions")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ") and "?" in line]
     assert len(rows) == sum(name.startswith("test_w") for name in globals())

@@ -126,7 +126,6 @@ PLACES = {
     "lanes": "/run/{sample}?view=lanes",
     "story": "/run/{bad}",
     "graph": "/graph/{graph}?view=around",
-    "list": "/graph/{graph}?view=coverage",
     "find": "/graph/{graph}?view=find",
     "report": "/report/{report}",
     "divergence": "/run/{bad}?view=graph",
@@ -135,7 +134,7 @@ PLACES = {
     "compared": "/run/{good}?view=compare&other=bad",
     "states": "/counterexample/{counterexample}?view=states",
     "projection": "/graph/{graph}?view=project",
-    "components": "/graph/{graph}?view=components",
+    "what if": "/run/{good}/what-if/100",
     "cluster": "/graph/{cluster}",
 }
 

@@ -36,6 +36,14 @@ VIEWS = {
         "light",
         ".graph-canvas canvas[data-words]",
     ),
+    "browse-what-if": (
+        (
+            "/run/{sample}/what-if/76?view=lanes&path=2.Nominate.timeout,1-2.RequestVote,1-0.RequestVote"
+            "&tried=2.Nominate.timeout,1-2.RequestVote,1-0.RequestVote~1-2.RequestVote"
+        ),
+        "light",
+        ".tried [aria-current=true]",
+    ),
     "browse-projection": ("/graph/{graph}?view=project", "light", ".graph-canvas canvas"),
     "browse-divergence": ("/run/{bad}", "light", ".compare"),
     "browse-report": ("/report/{report}", "dark", ".cluster"),

@@ -1,25 +1,44 @@
-"""The election's state machine: what TLC printed, and places without overlap."""
+"""The election's state machine on the page: what TLC printed, in the states of the diagram."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import combinations
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
+import msgspec
 import numpy as np
 import pytest
 
-from canvass.browser.layout import HEIGHT, WIDTH
-from canvass.browser.machine import Change, overview, published, stored_edges
 from canvass.cluster.member import ElectionState
 from canvass.graph.artifact import Graph
 from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX
 from support.graphs import graph_of
 
+DATA: Final = Path(__file__).resolve().parents[3] / "tools/canvass/browser/ui/src/words"
 MODELS: Final = (("MCMemberGraph1", None), ("MCMemberGraph3", 1))
 """Models whose graphs have every change there is, with their steps from the roots: a member alone
 is elected in another way than one of three.
 """
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A change of the election state, with the actions that cause it."""
+
+    source: str
+    target: str
+    actions: tuple[str, ...]
+
+
+def stored() -> tuple[Change, ...]:
+    """Read the changes that the page draws."""
+    return msgspec.json.decode((DATA / "election.json").read_bytes(), type=tuple[Change, ...])
+
+
+def diagram() -> dict[str, Any]:
+    """Read the published diagram: its states with their places, and its edges."""
+    found: dict[str, Any] = msgspec.json.decode((DATA / "diagram.json").read_bytes())
+    return found
 
 
 def election_edges(graphs: Iterable[Graph]) -> tuple[Change, ...]:
@@ -50,34 +69,30 @@ def test_the_stored_changes_are_those_of_the_graphs_that_tlc_printed(
 ) -> None:
     graphs = [graph_of(pytestconfig, name, steps) for name, steps in MODELS]
 
-    assert stored_edges() == election_edges(graphs)
+    assert stored() == election_edges(graphs)
 
 
-def test_every_election_state_is_there_once() -> None:
-    assert [state.name for state in overview().states] == [state.value for state in ElectionState]
+def test_every_election_state_has_a_place_of_its_own() -> None:
+    states = diagram()["states"]
 
-
-def test_no_two_states_overlap() -> None:
-    for one, two in combinations(overview().states, 2):
-        assert abs(one.x - two.x) >= WIDTH or abs(one.y - two.y) >= HEIGHT
+    assert [state["name"] for state in states] == [state.value for state in ElectionState]
+    assert len({(state["column"], state["row"]) for state in states}) == len(states)
 
 
 def test_the_published_diagram_says_nothing_that_the_spec_does_not_allow() -> None:
-    edges = {(edge.source, edge.target) for edge in overview().edges}
+    edges = {(one.source, one.target) for one in stored()}
 
-    assert edges >= published().edges
-    assert {(one.source, one.target) for one in overview().edges if one.seeds} == published().edges
+    assert edges >= {tuple(edge) for edge in diagram()["edges"]}
 
 
 def test_every_state_is_entered_and_left() -> None:
-    edges = overview().edges
     names = {state.value for state in ElectionState}
 
-    assert {edge.source for edge in edges} == names
-    assert {edge.target for edge in edges} == names
+    assert {edge.source for edge in stored()} == names
+    assert {edge.target for edge in stored()} == names
 
 
 def test_an_error_leads_back_to_the_start_from_every_state_of_an_election() -> None:
-    failing = {edge.source for edge in overview().edges if "ElectionError" in edge.actions}
+    failing = {edge.source for edge in stored() if "ElectionError" in edge.actions}
 
     assert failing == {state.value for state in ElectionState} - {"CLOSED", "INIT"}

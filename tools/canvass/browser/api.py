@@ -17,33 +17,6 @@ from canvass.conformance.operators import Operator
 from canvass.lanes.of_run import Change
 
 
-class OverviewState(Data, frozen=True):
-    """An election state."""
-
-    name: str
-    x: float
-    y: float
-    phase: str
-    """Part of the election: ``start``, ``candidate``, ``leader``, ``follower`` or ``outside``."""
-
-
-class OverviewEdge(Data, frozen=True):
-    """A change of the election state that the spec allows."""
-
-    source: str
-    target: str
-    actions: tuple[str, ...]
-    seeds: bool
-    """Whether the published state diagram of Aeron's election has this change."""
-
-
-class Overview(Data, frozen=True):
-    """The election's state machine."""
-
-    states: tuple[OverviewState, ...]
-    edges: tuple[OverviewEdge, ...]
-
-
 class ActionCount(Data, frozen=True):
     """The number of edges with one action."""
 
@@ -225,23 +198,6 @@ class Projection(Data, frozen=True):
     """The number of rarest values of the expression that have no node."""
 
 
-class Component(Data, frozen=True):
-    """A strongly connected component: each state leads to each other one."""
-
-    size: int
-    example: str
-    label: str
-
-
-class Components(Data, frozen=True):
-    """The strongly connected components of a graph."""
-
-    count: int
-    largest: tuple[Component, ...]
-    terminal: int
-    """Components that no edge leaves."""
-
-
 class ActionCoverage(Data, frozen=True):
     """How many distinct steps of an action were taken."""
 
@@ -250,59 +206,6 @@ class ActionCoverage(Data, frozen=True):
     total: int
     """Distinct steps of the action in the graphs; 0 without a graph."""
     events: int
-
-
-class SimulatedStep(Data, frozen=True):
-    """Where a simulated run takes a step."""
-
-    seed: int
-    member: int
-    step: int
-    command: str
-    """Simulates the run again and records it."""
-
-
-class UntakenStep(Data, frozen=True):
-    """A step of a graph that no run takes."""
-
-    edge: int
-    source: str
-    source_label: str
-    target: str
-    target_label: str
-    given: Any
-    away: int
-    """Steps from an initial state to its source; -1 if none leads there."""
-    simulated: SimulatedStep | None
-    """Null if no simulated run takes it so far."""
-
-
-class Untaken(Data, frozen=True):
-    """Steps of an action that no run takes. Those that a simulated run takes come first, then the
-    nearest to an initial state.
-    """
-
-    action: str
-    count: int
-    simulated_runs: int
-    """Simulated runs searched so far."""
-    searching: bool
-    shown: tuple[UntakenStep, ...]
-
-
-class GraphCoverage(Data, frozen=True):
-    """How much of a graph some runs take."""
-
-    runs: int
-    covered: int
-    total: int
-    """Distinct canonical steps of the graph."""
-    events: int
-    outside: int
-    """Events whose steps the graph does not have."""
-    actions: tuple[ActionCoverage, ...]
-    edges: dict[str, int]
-    """Events of each drawn edge that was taken, by the edge's number."""
 
 
 class ReportCluster(Data, frozen=True):
@@ -333,6 +236,10 @@ class ReportRun(Data, frozen=True):
     source: str
     run: str | None
     """Id of the run as a source; null if it cannot be opened."""
+    members: int | None = None
+    elections: int | None = None
+    """Null, as the next one, unless the run is explained: those of a corpus, once checked."""
+    without_leader_ms: float | None = None
 
 
 class ReportRuns(Data, frozen=True):
@@ -407,3 +314,49 @@ class CounterexampleView(Data, frozen=True):
     """Null unless the states are those of a cluster."""
     hazards: tuple[str, ...]
     """Hazards that the model shows and that have a page."""
+
+
+class StepChoice(Data, frozen=True):
+    """A step that may come next."""
+
+    name: str
+    """Names the step in a path."""
+    member: int
+    action: str
+    """The action; ``lost`` if a message to the member is lost."""
+    words: str
+    changes: tuple[str, ...]
+    """The first changes of the member's state."""
+
+
+class WhatIf(Data, frozen=True):
+    """Steps that were tried from a state, and the steps that may come next."""
+
+    behaviour: CounterexampleView
+    """The states from the start on."""
+    rules: str
+    choices: tuple[StepChoice, ...]
+    actions: tuple[str, ...]
+    """The names of all actions."""
+    values: tuple[str, ...]
+    """The value of the watched expression in each state."""
+
+
+class GuardPart(Data, frozen=True):
+    """A condition under which an action is not enabled."""
+
+    text: str
+    blocks: bool
+    """Whether it holds."""
+    values: tuple[str, ...]
+    """The fields that it reads, with their values."""
+
+
+class WhyNot(Data, frozen=True):
+    """Why a member cannot take an action."""
+
+    note: str
+    """The reason, if it is not in the guard."""
+    parts: tuple[GuardPart, ...]
+    operator: Operator | None
+    """The definition of the action in the spec."""

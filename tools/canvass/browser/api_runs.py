@@ -296,7 +296,7 @@ class ComparedMember(Data, frozen=True):
 
     member: int
     same: int
-    """Number of steps, or of changes of the election state, before the first that differs."""
+    """Number of steps before the first that differs."""
     left: ComparedStep | None
     """The first step that differs; null if this run has no further step of the member."""
     right: ComparedStep | None
@@ -371,10 +371,8 @@ class ComparedElection(Data, frozen=True):
 
 
 class Comparison(Data, frozen=True):
-    """The comparison of two runs, or of a run and a counterexample."""
+    """The comparison of two runs."""
 
-    by: str
-    """Unit of comparison: ``step``, or ``election state`` for its changes."""
     elections: tuple[ComparedElection, ...]
     members: tuple[ComparedMember, ...]
 
@@ -506,6 +504,9 @@ class ExplanationView(Data, frozen=True):
     """The explanation of a run by `canvass explain`; of long lists, the last rows."""
 
     summary: str
+    election_count: int
+    without_leader_ms: float | None
+    """Null if no line shows who led."""
     leaderships: tuple[LeadershipRow, ...]
     interruptions: tuple[EvidenceLine, ...]
     elections: tuple[ElectionRow, ...]

@@ -22,11 +22,11 @@ from canvass.browser import api
 from canvass.browser.access import Access, AccessControl
 from canvass.browser.graph_routes import graph_questions
 from canvass.browser.limits import WORKERS, encoded
-from canvass.browser.machine import overview
 from canvass.browser.questions import Arguments, Ask, Question, Refusal, bad_request, not_found
 from canvass.browser.run_routes import run_questions
 from canvass.browser.saved_page import PageFile, saved_page
 from canvass.browser.sources import Store
+from canvass.browser.what_if import what_if_questions
 from canvass.graph import GraphError
 from canvass.graph.syntax import PredicateError
 from canvass.graph.walks import NoPath
@@ -87,11 +87,11 @@ class Browser:
     def application(self, access: Access) -> ASGIApp:
         """Build the ASGI application, guarded by ``access``."""
         questions = [
-            Question("/session", (), self._session),
-            Question("/overview", (), lambda _: overview()),
-            Question("/page/{source}", (), self._page),
+            Question("/session", self._session),
+            Question("/page/{source}", self._page),
             *graph_questions(self.store),
             *run_questions(self.store),
+            *what_if_questions(self.store),
         ]
         routes = [Route(f"/api{one.path}", self._endpoint(one)) for one in questions]
         routes += [Route(path, self._file(file)) for path, file in self.files.items()]
@@ -102,7 +102,7 @@ class Browser:
         async def endpoint(request: Request) -> Response:
             if self._limiter is None:
                 self._limiter = CapacityLimiter(WORKERS)
-            arguments = Arguments(request.scope, question.known)
+            arguments = Arguments(request.scope)
             return await anyio.to_thread.run_sync(
                 _answer, question.ask, arguments, limiter=self._limiter
             )

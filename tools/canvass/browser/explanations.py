@@ -160,6 +160,10 @@ def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
     terms = counted(len(found.leaderships), "leadership")
     return api.ExplanationView(
         summary=f"{terms} in {span}, {time_without_leader(found)}.",
+        election_count=len(found.elections),
+        without_leader_ms=found.without_leader_ns / 1e6
+        if found.leaderships or found.gaps
+        else None,
         leaderships=tuple(map(rows.leadership, rows.last(found.leaderships))),
         interruptions=said(found.interruptions),
         elections=tuple(map(rows.election, rows.last(found.elections))),

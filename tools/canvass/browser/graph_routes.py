@@ -6,16 +6,14 @@ the open runs take are counted once for each graph.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.exports import checked_format, export_part, export_path
-from canvass.browser.graphs import Extent, OpenGraph, draw, drawn_edges, find_near
+from canvass.browser.graphs import Extent, OpenGraph, draw
 from canvass.browser.labels import edge_words, labels_of
 from canvass.browser.layout import layers_from, place
 from canvass.browser.limits import (
@@ -26,76 +24,14 @@ from canvass.browser.limits import (
     QUOTIENT_NODES,
     shortened,
 )
-from canvass.browser.member_steps import MemberSteps, Taken
-from canvass.browser.questions import Answer, Arguments, Question, Refusal, bad_request
-from canvass.browser.sources import Lazy, Source, Store
-from canvass.conformance.batch import Batch
-from canvass.conformance.diagnose import RunColumns, load
+from canvass.browser.questions import Answer, Arguments, Question, bad_request
+from canvass.browser.sources import Store
 from canvass.graph.predicate import parse
 from canvass.graph.project import Quotient, project
 from canvass.graph.walks import Hop, NoPath, shortest_path
-from canvass.traces.errors import TraceError
-from canvass.traces.layout import ACTION_NAMES
-
-
-class Coverages:
-    """Counts of the steps that the open runs take, for each graph.
-
-    Parameters
-    ----------
-    store
-        The opened sources.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._lock = threading.Lock()
-        self._found: dict[str, Lazy[Taken]] = {}
-
-    def taken(self, graph_id: str) -> tuple[MemberSteps, Taken]:
-        """Give the steps of a graph, and how often the open runs take each of them.
-
-        Raises
-        ------
-        Refusal
-            If the graph is not open, or not a member graph.
-        """
-        graph: OpenGraph = self._store.content("graph", graph_id)
-        steps = graph.steps
-        if steps is None:
-            raise bad_request("steps of runs are found in graphs of `canvass graph build` only")
-        with self._lock:
-            if graph_id not in self._found:
-                sources = [source for _, source in self._store.of_kind("run")]
-                self._found[graph_id] = Lazy(lambda: steps.take(_batches(sources, steps)))
-            lazy = self._found[graph_id]
-        return steps, lazy.get()
-
-
-def _batches(sources: list[Source], steps: MemberSteps) -> Iterator[Batch]:
-    for source in sources:
-        loaded = _loaded(source)
-        if loaded is not None and steps.fits(loaded.run.rules):
-            yield loaded.batch
-
-
-def _loaded(source: Source) -> RunColumns | None:
-    """Read a run; None if it cannot be read: the run's own page says why."""
-    try:
-        if source.content.made or source.imported:
-            loaded: RunColumns = source.content.get().opened.loaded
-            return loaded
-        return load(source.path, source.run_id)
-    except (TraceError, Refusal, KeyError, ValueError):
-        return None
-
 
 KEY_CHARS: Final = 200
 """Longest name of a node of a projection: every edge repeats it."""
-LARGEST: Final = 50
-"""Components that are listed, the largest ones."""
-EXTENT: Final = ("depth", "limit", "actions", "include")
-EXPORT: Final = ("format", "around", "path", "from", "to", "where", *EXTENT)
 
 
 class GraphRoutes:
@@ -103,7 +39,6 @@ class GraphRoutes:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._coverages = Coverages(store)
 
     def _graph(self, arguments: Arguments) -> OpenGraph:
         graph: OpenGraph = self._store.content("graph", arguments.part("graph"))
@@ -123,26 +58,12 @@ class GraphRoutes:
     def around(self, arguments: Arguments) -> Answer:
         """Draw the states around a state."""
         graph = self._graph(arguments)
-        return draw(graph, graph.row(arguments.part("state")), _extent(graph, arguments))
-
-    def coverage(self, arguments: Arguments) -> Answer:
-        """Count the steps of the graph that runs take, and those of the drawn edges."""
-        steps, taken = self._coverages.taken(arguments.part("graph"))
-        if not arguments.text("around"):
-            return steps.coverage(taken)
-        graph = self._graph(arguments)
-        row = graph.row(arguments.text("around"))
-        return steps.coverage(taken, drawn_edges(graph, row, _extent(graph, arguments)))
-
-    def untaken(self, arguments: Arguments) -> Answer:
-        """List the steps of an action that no run takes."""
-        action = arguments.required("action")
-        if action not in ACTION_NAMES:
-            raise bad_request(f"there is no action {action}")
-        steps, taken = self._coverages.taken(arguments.part("graph"))
-        limit = arguments.number("limit", 50, LISTED, 1)
-        simulate = arguments.number("simulate", 0, 1) == 1
-        return steps.untaken(taken.counts, action, limit, simulate=simulate)
+        extent = Extent(
+            depth=arguments.number("depth", 2, DEPTH),
+            limit=arguments.number("limit", 200, DRAWN_STATES, 1),
+            actions=arguments.names("actions"),
+        )
+        return draw(graph, graph.row(arguments.part("state")), extent)
 
     def find(self, arguments: Arguments) -> Answer:
         """Find the states in which a predicate holds."""
@@ -223,47 +144,6 @@ class GraphRoutes:
             left_out_classes=found.left_out_classes,
         )
 
-    def export(self, arguments: Arguments) -> Answer:
-        """Write a file with the states around a state, a path, or the whole graph."""
-        graph = self._graph(arguments)
-        form = checked_format(arguments.required("format"))
-        actions = arguments.names("actions")
-        if arguments.text("around"):
-            row = graph.row(arguments.text("around"))
-            near = find_near(graph, row, _extent(graph, arguments))
-            return export_part(graph, form, near.rows.tolist(), actions)
-        if not arguments.text("path") and not arguments.text("from"):
-            return export_part(graph, form, None, actions)
-        end = arguments.text("path") or arguments.text("to")
-        start = arguments.text("from") or "initial"
-        hops, first = _path(graph, start, end, arguments.text("where"), actions)
-        return export_path(graph, form, first, hops)
-
-    def components(self, arguments: Arguments) -> Answer:
-        """Describe the strongly connected components."""
-        graph = self._graph(arguments)
-        found = graph.components.get()
-        largest = graph.labels(found.examples[:LARGEST].tolist())
-        return api.Components(
-            count=len(found),
-            largest=tuple(
-                api.Component(size=size, example=graph.view.id_of(row), label=label)
-                for size, (row, label) in zip(found.sizes.tolist(), largest.items(), strict=False)
-            ),
-            terminal=int(found.terminal.sum()),
-        )
-
-
-def _extent(graph: OpenGraph, arguments: Arguments) -> Extent:
-    """Read the size of a drawing from the arguments."""
-    include = arguments.text("include")
-    return Extent(
-        depth=arguments.number("depth", 2, DEPTH),
-        limit=arguments.number("limit", 200, DRAWN_STATES, 1),
-        actions=arguments.names("actions"),
-        include=graph.row(include) if include else None,
-    )
-
 
 def _path(
     graph: OpenGraph, start: str, end: str, where: str, actions: Collection[str]
@@ -299,14 +179,10 @@ def graph_questions(store: Store) -> list[Question]:
     """Give the questions about state graphs."""
     routes = GraphRoutes(store)
     return [
-        Question("/graph/{graph}", (), routes.info),
-        Question("/graph/{graph}/state/{state}", ("limit",), routes.state),
-        Question("/graph/{graph}/around/{state}", EXTENT, routes.around),
-        Question("/graph/{graph}/find", ("where", "limit"), routes.find),
-        Question("/graph/{graph}/path", ("from", "to", "where", "actions"), routes.path),
-        Question("/graph/{graph}/project", ("by", "actions"), routes.project),
-        Question("/graph/{graph}/export", EXPORT, routes.export),
-        Question("/graph/{graph}/components", (), routes.components),
-        Question("/graph/{graph}/untaken", ("action", "limit", "simulate"), routes.untaken),
-        Question("/graph/{graph}/coverage", ("around", *EXTENT), routes.coverage),
+        Question("/graph/{graph}", routes.info),
+        Question("/graph/{graph}/state/{state}", routes.state),
+        Question("/graph/{graph}/around/{state}", routes.around),
+        Question("/graph/{graph}/find", routes.find),
+        Question("/graph/{graph}/path", routes.path),
+        Question("/graph/{graph}/project", routes.project),
     ]

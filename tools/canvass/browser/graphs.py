@@ -8,15 +8,14 @@ here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.browser.labels import (
@@ -38,14 +37,7 @@ from canvass.graph.artifact import MemberView
 from canvass.graph.open import open_view
 from canvass.graph.project import map_field
 from canvass.graph.view import EdgeView, StateGraph, Tree
-from canvass.graph.walks import (
-    Arrow,
-    Components,
-    Neighbourhood,
-    around,
-    arrows_among,
-    components,
-)
+from canvass.graph.walks import around
 from canvass.lanes.of_counterexample import action_name, is_cluster
 
 
@@ -68,7 +60,6 @@ class OpenGraph:
         self.view: StateGraph = open_view(folder)
         self._steps: Lazy[MemberSteps | None] = Lazy(self._make_steps)
         self._map_by: Lazy[str] = Lazy(lambda: map_field(self.view))
-        self.components: Lazy[Components] = Lazy(lambda: components(self.view))
 
     def _make_steps(self) -> MemberSteps | None:
         return MemberSteps(self.view) if isinstance(self.view, MemberView) else None
@@ -207,79 +198,16 @@ class Extent:
         The most states.
     actions
         Only edges of these actions count; without any, all edges.
-    include
-        A state that is drawn beyond ``limit``, if an edge connects it with a drawn state.
     """
 
     depth: int
     limit: int
     actions: tuple[str, ...] = ()
-    include: int | None = None
-
-
-def find_near(graph: OpenGraph, row: int, extent: Extent) -> Neighbourhood:
-    """Find the states near a state, and the edges among them.
-
-    Raises
-    ------
-    GraphError
-        If the graph has no action with a name of ``extent.actions``.
-    """
-    view, actions = graph.view, extent.actions or None
-    found = around(view, row, extent.depth, extent.limit, actions)
-    extra = extent.include
-    if extra is None or extra in found.rows:
-        return found
-    rows = np.append(found.rows, np.int32(extra))
-    arrows = arrows_among(view, rows, actions)
-    beside = {one.source for one in arrows if one.target == extra} - {extra}
-    beside |= {one.target for one in arrows if one.source == extra} - {extra}
-    if not beside:
-        return found
-    layer_of = dict(zip(found.rows.tolist(), found.layers.tolist(), strict=True))
-    led_to = [one.source for one in arrows if one.target == extra and one.source != extra]
-    layer = 1 + min(layer_of[one] for one in led_to) if led_to else -1
-    more = found.more - np.isin(found.rows, list(beside))
-    return replace(
-        found,
-        rows=rows,
-        layers=np.append(found.layers, np.int32(layer)),
-        more=np.append(more, np.int32(_hidden(graph, extra, rows, actions))).astype(np.int32),
-        arrows=arrows,
-        left_out_states=max(0, found.left_out_states - 1),
-        left_out_edges=max(0, found.left_out_edges - _count(arrows, extra)),
-    )
-
-
-def _count(arrows: Collection[Arrow], row: int) -> int:
-    return sum(one.count for one in arrows if row in (one.source, one.target))
-
-
-def _hidden(
-    graph: OpenGraph, row: int, shown: NDArray[np.int32], actions: Collection[str] | None
-) -> int:
-    """Count the neighbours of a state that are not shown."""
-    beside = around(graph.view, row, 1, 1, actions)
-    return int(beside.more[0]) - int(np.isin(_neighbours(graph, row, actions), shown).sum())
-
-
-def _neighbours(graph: OpenGraph, row: int, actions: Collection[str] | None) -> NDArray[np.int32]:
-    view = graph.view
-    codes = [view.actions.index(name) for name in actions or view.actions]
-    leaving = slice(int(view.out_offsets[row]), int(view.out_offsets[row + 1]))
-    entering = slice(int(view.in_offsets[row]), int(view.in_offsets[row + 1]))
-    ends = np.concatenate(
-        [
-            view.out_target[leaving][np.isin(view.out_action[leaving], codes)],
-            view.in_source[entering][np.isin(view.in_action[entering], codes)],
-        ]
-    )
-    return np.setdiff1d(ends, [row]).astype(np.int32)
 
 
 def draw(graph: OpenGraph, row: int, extent: Extent) -> api.Around:
     """Draw the states near a state."""
-    near = find_near(graph, row, extent)
+    near = around(graph.view, row, extent.depth, extent.limit, extent.actions or None)
     rows = near.rows.tolist()
     number = {one: place_of for place_of, one in enumerate(rows)}
     pairs = [(number[one.source], number[one.target]) for one in near.arrows]
@@ -352,15 +280,6 @@ def _node(
         election_state=election if isinstance(election, str) else msgspec.UNSET,
         sign=sign,
     )
-
-
-def drawn_edges(graph: OpenGraph, row: int, extent: Extent) -> list[tuple[int, list[int]]]:
-    """Give each edge that `draw` draws, with all edges for which it stands."""
-    near = find_near(graph, row, extent)
-    return [
-        (one.edge, edges_of(graph, one.source, one.target, one.action))
-        for one in near.arrows[:DRAWN_EDGES]
-    ]
 
 
 def edges_of(graph: OpenGraph, source: int, target: int, action: str) -> list[int]:

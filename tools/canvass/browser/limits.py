@@ -25,8 +25,6 @@ DRAWN_STATES: Final = 1000
 """Most states drawn around a state: a browser can draw ten times as many, a person cannot read
 them."""
 DRAWN_EDGES: Final = 5000
-EXPORTED_STATES: Final = 5000
-"""Most states in a file that is saved from the page."""
 LANE_EVENTS: Final = 1000
 LISTED: Final = 1000
 CHOICES: Final = 100

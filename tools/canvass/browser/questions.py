@@ -7,9 +7,9 @@ request that has no other.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -21,7 +21,7 @@ from canvass.browser.api import Failure, Problem
 from canvass.browser.limits import QUERY_CHARS, VALUE_CHARS, encoded
 
 _NUMBER: Final = re.compile(r"\d{1,15}", re.ASCII)
-_LONG: Final = frozenset({"where", "by", "actions"})
+_LONG: Final = frozenset({"where", "by", "actions", "path", "watch"})
 
 
 class Refusal(Exception):
@@ -58,34 +58,6 @@ def bad_request(message: str) -> Refusal:
     return Refusal(400, "bad-request", message)
 
 
-def read_arguments(scope: Scope, known: Iterable[str]) -> dict[str, str]:
-    """Give the query of a request as a mapping.
-
-    Raises
-    ------
-    Refusal
-        If the query has an unknown name, a name twice, or is not UTF-8.
-    """
-    try:
-        pairs = parse_qsl(
-            scope["query_string"].decode("ascii"),
-            keep_blank_values=True,
-            strict_parsing=bool(scope["query_string"]),
-            errors="strict",
-            max_num_fields=32,
-        )
-    except ValueError:
-        raise bad_request("the query cannot be read") from None
-    wanted, found = set(known), dict[str, Any]()
-    for name, value in pairs:
-        if name not in wanted:
-            raise bad_request(f"the query has no {ascii(name)[:60]} here")
-        if name in found:
-            raise bad_request(f"the query has {name} twice")
-        found[name] = value
-    return found
-
-
 class Arguments:
     """The arguments of one request.
 
@@ -93,18 +65,22 @@ class Arguments:
     ----------
     scope
         The ASGI scope of the request, with the parts of its path.
-    known
-        Names that the query may have.
 
     Raises
     ------
     Refusal
-        If the query has another name, or a value that is too long.
+        If the query cannot be read, or has a value that is too long.
     """
 
-    def __init__(self, scope: Scope, known: Iterable[str]) -> None:
+    def __init__(self, scope: Scope) -> None:
         self._path: dict[str, str] = scope.get("path_params", {})
-        self._query = read_arguments(scope, known)
+        try:
+            query = scope["query_string"].decode("ascii")
+            self._query: dict[str, str] = dict(
+                parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=32)
+            )
+        except ValueError:
+            raise bad_request("the query cannot be read") from None
         for name, value in (*self._path.items(), *self._query.items()):
             limit = QUERY_CHARS if name in _LONG else VALUE_CHARS
             if len(value) > limit:
@@ -170,8 +146,6 @@ class Question:
 
     path: str
     """The path below ``/api``; parts in braces are ids and numbers."""
-    known: Sequence[str]
-    """Names that the query may have."""
     ask: Ask
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
@@ -29,6 +30,7 @@ from canvass.corpus.summary import (
     read_summary,
     revision_texts,
 )
+from canvass.traces.errors import TraceError
 
 PAGE: Final = 100
 _NAMES: Final = ("run_id", "source", "reason")
@@ -244,6 +246,9 @@ class _Known(NamedTuple):
     verdict: str = UNCHECKED
     events: int | None = None
     reason: str = ""
+    members: int | None = None
+    elections: int | None = None
+    without_leader_ms: float | None = None
 
 
 class OpenCorpus:
@@ -279,7 +284,7 @@ class OpenCorpus:
         self._checking = threading.Thread(target=self._check, daemon=True) if checks else None
 
     def _check(self) -> None:
-        """Open and check the runs one by one."""
+        """Open, check and explain the runs one by one."""
         for number in range(len(self._places)):
             try:
                 run = cast("Source", self.run_at(number)).content.get()
@@ -287,6 +292,14 @@ class OpenCorpus:
                 self._known[number] = _Known("MALFORMED", reason=" ".join(str(error).split()))
                 continue
             run.checked.done.wait()
+            # Runs of a data set, and damaged ones, are listed without these columns.
+            with suppress(Refusal, TraceError):
+                found = run.explanation()
+                with self._lock:
+                    self._learn()
+                    self._known[number] = self._known[number]._replace(
+                        elections=found.election_count, without_leader_ms=found.without_leader_ms
+                    )
 
     def run_at(self, number: int) -> Source | None:
         """Open a run by its number; None without such a run."""
@@ -308,7 +321,8 @@ class OpenCorpus:
                 verdict = run.checked.verdict
                 name = UNCHECKED if verdict is None else verdict.verdict.value
                 reason = run.checked.note if verdict is None else reason_text(verdict)
-                self._known[number] = _Known(name, run.opened.total, reason)
+                count = run.opened.run.member_count
+                self._known[number] = _Known(name, run.opened.total, reason, count)
                 del self._opened[number]
 
     def view(self, source_id: str) -> api.CorpusView:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from canvass.browser import api
-from canvass.browser.comparison import compare, compare_with_states
+from canvass.browser.comparison import compare
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.explanations import hazard_page
 from canvass.browser.graphs import OpenGraph, edges_of
@@ -93,13 +93,9 @@ class RunRoutes:
         return next_change(opened, arguments.required("field"), member, at)
 
     def compare(self, arguments: Arguments) -> Answer:
-        """Compare a run with another run or with a counterexample."""
-        name, opened = arguments.required("other"), self._run(arguments).opened
-        if name in dict(self._store.of_kind("counterexample")):
-            found: Counterexample = self._store.content("counterexample", name)
-            return compare_with_states(opened, found.states, found.actions)
-        other: RunSource = self._store.content("run", name)
-        return compare(opened, other.opened)
+        """Compare a run with another run."""
+        other: RunSource = self._store.content("run", arguments.required("other"))
+        return compare(self._run(arguments).opened, other.opened)
 
     def hazard(self, arguments: Arguments) -> Answer:
         """Give the page on a hazard."""
@@ -129,8 +125,8 @@ class RunRoutes:
             verdict, text = arguments.text("verdict"), arguments.text("text")
             return content(arguments).runs(arguments.part(kind), verdict, text, page)
 
-        yield Question(f"/{kind}/{{{kind}}}", (), view)
-        yield Question(f"/{kind}/{{{kind}}}/runs", ("verdict", "page", "text"), runs)
+        yield Question(f"/{kind}/{{{kind}}}", view)
+        yield Question(f"/{kind}/{{{kind}}}/runs", runs)
 
     def counterexample(self, arguments: Arguments) -> Answer:
         """Describe a counterexample."""
@@ -162,18 +158,18 @@ def run_questions(store: Store) -> list[Question]:
     """Give the questions about runs, corpora, reports and counterexamples."""
     routes = RunRoutes(store)
     return [
-        Question("/run/{run}", (), routes.info),
-        Question("/run/{run}/lanes", ("from", "count", "around", "show"), routes.lanes),
-        Question("/run/{run}/members", ("at",), routes.members),
-        Question("/run/{run}/find", ("where", "limit"), routes.find),
-        Question("/run/{run}/change", ("field", "member", "at"), routes.change),
-        Question("/run/{run}/compare", ("other",), routes.compare),
-        Question("/run/{run}/timeline", (), routes.timeline),
-        Question("/run/{run}/distances", (), routes.distances),
-        Question("/run/{run}/explanation", (), routes.explanation),
-        Question("/run/{run}/step/{member}/{step}", (), routes.step),
-        Question("/hazard/{hazard}", (), routes.hazard),
+        Question("/run/{run}", routes.info),
+        Question("/run/{run}/lanes", routes.lanes),
+        Question("/run/{run}/members", routes.members),
+        Question("/run/{run}/find", routes.find),
+        Question("/run/{run}/change", routes.change),
+        Question("/run/{run}/compare", routes.compare),
+        Question("/run/{run}/timeline", routes.timeline),
+        Question("/run/{run}/distances", routes.distances),
+        Question("/run/{run}/explanation", routes.explanation),
+        Question("/run/{run}/step/{member}/{step}", routes.step),
+        Question("/hazard/{hazard}", routes.hazard),
         *routes.listed("report"),
         *routes.listed("corpus"),
-        Question("/counterexample/{counterexample}", (), routes.counterexample),
+        Question("/counterexample/{counterexample}", routes.counterexample),
     ]

@@ -18,7 +18,6 @@ import msgspec
 from canvass.browser import api
 from canvass.browser.explanations import hazard_page
 from canvass.browser.limits import encoded
-from canvass.browser.machine import overview
 from canvass.browser.questions import Refusal, bad_request
 from canvass.browser.runs import FOLDS, timeline_of
 from canvass.browser.sources import Store
@@ -65,7 +64,7 @@ def saved_page(store: Store, files: Mapping[str, PageFile], name: str) -> bytes:
     shown = source or api.SourceInfo(id=name, kind="run", title=name, detail="")
     session = api.Session(opened=name, sources=(shown,))
     given = _of_run(store, name) if kind == "run" else _of_counterexample(store, name)
-    found = chain((("session", session), ("overview", overview())), given)
+    found = chain((("session", session),), given)
     answers = {f"/api/{path}": msgspec.Raw(encoded(answer)) for path, answer in found}
     packed = b64encode(gzip.compress(msgspec.json.encode(answers), mtime=0)).decode()
     page, style, script = (

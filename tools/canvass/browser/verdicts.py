@@ -40,6 +40,7 @@ from canvass.conformance.verdict import (
     RunVerdict,
 )
 from canvass.conformance.verify import check_run
+from canvass.distance.moments import RunMoments
 from canvass.lanes.of_counterexample import value_text
 from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.releases import releases_of_run
@@ -329,6 +330,7 @@ class RunSource:
         self.states: Lazy[RunStates] = Lazy(lambda: RunStates(self.opened))
         self.distances = api.Distances(property="", moments=(), left_out=0)
         """The distances of a document that the command line names."""
+        self.moments: Lazy[RunMoments] = Lazy(lambda: RunMoments(self.opened.loaded))
         self._explanation: Lazy[api.ExplanationView] = Lazy(lambda: explanation_of(self.opened))
 
     def graph(self, store: Store) -> tuple[str, OpenGraph, MemberSteps] | None:

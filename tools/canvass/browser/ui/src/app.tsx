@@ -16,6 +16,7 @@ import { shortened } from "./words/visible";
 import { go, useRoute, type Route } from "./route/route";
 import { RunPage } from "./run/run_page";
 import { useTheme } from "./session/theme";
+import { WhatIfPage } from "./what_if/what_if_page";
 
 export function App() {
   const route = useRoute();
@@ -96,9 +97,10 @@ function View({ route, session }: { route: Route; session: Session }) {
   const rest = route.parts[0] === source.kind ? route.parts.slice(2) : [];
   const place = { source, rest, query: route.query, moved };
   const graphs = session.sources.filter((one) => one.kind === "graph");
+  if (rest[0] === "what-if") return <WhatIfPage key={`${source.id} ${rest[1]}`} {...place} />;
   switch (source.kind) {
     case "graph": return <GraphPage key={source.id} {...place} />;
-    case "run": return <RunPage key={source.id} {...place} graphs={graphs} others={session.sources.filter((one) => one.kind === "run" || one.kind === "counterexample")} />;
+    case "run": return <RunPage key={source.id} {...place} graphs={graphs} others={session.sources.filter((one) => one.kind === "run")} />;
     case "corpus": return <CorpusPage key={source.id} {...place} />;
     case "report": return <ReportPage key={source.id} {...place} />;
     case "counterexample": return <CounterexamplePage key={source.id} {...place} />;

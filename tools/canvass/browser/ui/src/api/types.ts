@@ -318,9 +318,8 @@ export interface ComparedElection {
   readonly right: LeaderBand | null;
 }
 
-/** The comparison of two runs, or of a run and a counterexample. */
+/** The comparison of two runs. */
 export interface Comparison {
-  readonly by: string;
   readonly elections: readonly ComparedElection[];
   readonly members: readonly ComparedMember[];
 }
@@ -427,6 +426,8 @@ export interface RiskRow {
 /** The explanation of a run by `canvass explain`; of long lists, the last rows. */
 export interface ExplanationView {
   readonly summary: string;
+  readonly electionCount: number;
+  readonly withoutLeaderMs: number | null;
   readonly leaderships: readonly LeadershipRow[];
   readonly interruptions: readonly EvidenceLine[];
   readonly elections: readonly ElectionRow[];
@@ -436,28 +437,6 @@ export interface ExplanationView {
   readonly sessions: readonly EvidenceLine[];
   readonly missing: readonly EvidenceLine[];
   readonly leftOut: number;
-}
-
-/** An election state. */
-export interface OverviewState {
-  readonly name: string;
-  readonly x: number;
-  readonly y: number;
-  readonly phase: string;
-}
-
-/** A change of the election state that the spec allows. */
-export interface OverviewEdge {
-  readonly source: string;
-  readonly target: string;
-  readonly actions: readonly string[];
-  readonly seeds: boolean;
-}
-
-/** The election's state machine. */
-export interface Overview {
-  readonly states: readonly OverviewState[];
-  readonly edges: readonly OverviewEdge[];
 }
 
 /** The number of edges with one action. */
@@ -611,66 +590,12 @@ export interface Projection {
   readonly leftOutClasses: number;
 }
 
-/** A strongly connected component: each state leads to each other one. */
-export interface Component {
-  readonly size: number;
-  readonly example: string;
-  readonly label: string;
-}
-
-/** The strongly connected components of a graph. */
-export interface Components {
-  readonly count: number;
-  readonly largest: readonly Component[];
-  readonly terminal: number;
-}
-
 /** How many distinct steps of an action were taken. */
 export interface ActionCoverage {
   readonly name: string;
   readonly covered: number;
   readonly total: number;
   readonly events: number;
-}
-
-/** Where a simulated run takes a step. */
-export interface SimulatedStep {
-  readonly seed: number;
-  readonly member: number;
-  readonly step: number;
-  readonly command: string;
-}
-
-/** A step of a graph that no run takes. */
-export interface UntakenStep {
-  readonly edge: number;
-  readonly source: string;
-  readonly sourceLabel: string;
-  readonly target: string;
-  readonly targetLabel: string;
-  readonly given: Json;
-  readonly away: number;
-  readonly simulated: SimulatedStep | null;
-}
-
-/** Steps of an action that no run takes. Those that a simulated run takes come first, then the nearest to an initial state. */
-export interface Untaken {
-  readonly action: string;
-  readonly count: number;
-  readonly simulatedRuns: number;
-  readonly searching: boolean;
-  readonly shown: readonly UntakenStep[];
-}
-
-/** How much of a graph some runs take. */
-export interface GraphCoverage {
-  readonly runs: number;
-  readonly covered: number;
-  readonly total: number;
-  readonly events: number;
-  readonly outside: number;
-  readonly actions: readonly ActionCoverage[];
-  readonly edges: { readonly [name: string]: number };
 }
 
 /** Divergences of one class and action. */
@@ -695,6 +620,9 @@ export interface ReportRun {
   readonly reason: string;
   readonly source: string;
   readonly run: string | null;
+  readonly members: number | null;
+  readonly elections: number | null;
+  readonly withoutLeaderMs: number | null;
 }
 
 /** A page of the runs of a report or corpus. */
@@ -754,4 +682,36 @@ export interface CounterexampleView {
   readonly statesTotal: number;
   readonly lanes: Lanes | null;
   readonly hazards: readonly string[];
+}
+
+/** A step that may come next. */
+export interface StepChoice {
+  readonly name: string;
+  readonly member: number;
+  readonly action: string;
+  readonly words: string;
+  readonly changes: readonly string[];
+}
+
+/** Steps that were tried from a state, and the steps that may come next. */
+export interface WhatIf {
+  readonly behaviour: CounterexampleView;
+  readonly rules: string;
+  readonly choices: readonly StepChoice[];
+  readonly actions: readonly string[];
+  readonly values: readonly string[];
+}
+
+/** A condition under which an action is not enabled. */
+export interface GuardPart {
+  readonly text: string;
+  readonly blocks: boolean;
+  readonly values: readonly string[];
+}
+
+/** Why a member cannot take an action. */
+export interface WhyNot {
+  readonly note: string;
+  readonly parts: readonly GuardPart[];
+  readonly operator: Operator | null;
 }

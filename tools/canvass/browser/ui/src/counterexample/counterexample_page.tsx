@@ -1,7 +1,7 @@
 // A behaviour of a model that violates a property, state by state.
 
 import { useState } from "preact/hooks";
-import { apiPath } from "../api/client";
+import { apiPath, saved } from "../api/client";
 import type { CounterexampleView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import type { Place } from "../route/place";
@@ -13,6 +13,7 @@ import { StateTree } from "../parts/state_tree";
 import { Tabs } from "../parts/tabs";
 import { formatRoute, go } from "../route/route";
 import { clamp } from "../run/event_at";
+import { whatIfAt } from "../what_if/what_if_page";
 import { plural } from "../words/visible";
 import { Hazard } from "../parts/hazard";
 import { ElectionView } from "./election_view";
@@ -53,6 +54,7 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
     { keys: ["Home"], does: "first state", run: () => show({ at: 0 }) },
     { keys: ["End"], does: "last state", run: () => show({ at: last }) },
     { keys: ["d"], does: "only what the step changed, or all", run: () => setOnlyDifferent((was) => !was) },
+    ...(found.lanes && !saved ? [{ keys: ["w"], does: "what may come next", run: () => go(whatIfAt("counterexample", found.id, at)) }] : []),
     { keys: ["1"], does: "lanes", run: () => show({ view: "lanes" }) },
     { keys: ["2"], does: "states", run: () => show({ view: "states" }) },
     { keys: ["3"], does: "election", run: () => show({ view: "election" }) },
@@ -66,7 +68,7 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
       <div class="head">
         <div class="head-line">
           <h1>{found.title}</h1>
-          <span class="verdict is-diverges"><span aria-hidden="true">✖ </span>{found.claim}</span>
+          {found.claim ? <span class="verdict is-diverges"><span aria-hidden="true">✖ </span>{found.claim}</span> : null}
           <span class="soft">{plural(found.statesTotal, "state")}</span>
           <span class="bar-space" />
           <ExportMenu name="counterexample" files={savedPageOf(found.id)} />
@@ -100,6 +102,7 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
                 ) : null}
                 {found.loop === state.number ? <p class="remark">The behaviour returns to this state for ever.</p> : null}
                 {found.stuttering && at === last ? <p class="remark">No further step happens.</p> : null}
+                {found.lanes && !saved ? <p><a href={whatIfAt("counterexample", found.id, at)}>What may come next <kbd>w</kbd></a></p> : null}
               </header>
               <section>
                 <div class="section-line">

@@ -1,9 +1,6 @@
 // The election's state machine with the members of a state of the counterexample.
 
-import { apiPath } from "../api/client";
-import type { Json, MemberAt, Overview } from "../api/types";
-import { useQuery } from "../api/use_query";
-import { Awaited } from "../parts/note";
+import type { Json, MemberAt } from "../api/types";
 import { Machine } from "../run/machine";
 import { moveOf } from "../run/machine_layout";
 
@@ -12,23 +9,18 @@ type Tree = { readonly [name: string]: Json };
 export function ElectionView(
   { tree, before, action }: { tree: Tree; before: Tree | undefined; action: string },
 ) {
-  const overview = useQuery<Overview>(apiPath(["overview"]));
   const now = membersOf(tree);
   const was = before && membersOf(before);
   const moved = now.find((one) => was?.find((other) => other.member === one.member)?.electionState !== one.electionState);
   return (
-    <Awaited answer={overview} what="the election">
-      {(machine) => (
-        <div class="overview">
-          <Machine machine={machine} members={now} move={moveOf(was, now, moved?.member)} action={action} all={false} />
-        </div>
-      )}
-    </Awaited>
+    <div class="overview">
+      <Machine members={now} move={moveOf(was, now, moved?.member)} action={action} all={false} />
+    </div>
   );
 }
 
 /** The members in a state of the cluster. */
-function membersOf(tree: Tree): readonly MemberAt[] {
+export function membersOf(tree: Tree): readonly MemberAt[] {
   const members = tree["member"];
   if (members === null || typeof members !== "object" || Array.isArray(members)) return [];
   return Object.entries(members as Tree).map(([name, value]) => {

@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { Around, GraphCoverage } from "../api/types";
+import type { Around } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../keys/keys";
 import { useListChoice } from "../parts/list_choice";
@@ -23,24 +23,15 @@ export function AroundView({ context }: { context: GraphContext }) {
   useLayoutEffect(() => choose(undefined), [state]);
   const asked = { depth: query.depth, limit: query.limit, actions: query.actions.join(",") };
   const around = useQuery<Around>(apiPath(["graph", graph.id, "around", state], asked));
-  const coverage = useQuery<GraphCoverage>(
-    query.heat ? apiPath(["graph", graph.id, "coverage"], { around: state, ...asked }) : null,
-  );
   const deeper = (by: number): void => change({ depth: Math.min(6, Math.max(1, query.depth + by)) });
   const more = (): void => change({ limit: Math.min(graph.drawnStates, query.limit * 2) });
-  const ofRuns = graph.kind === "member";
-  const heat = (): void => change({ heat: query.heat ? undefined : "1" });
   useKeys("Around a state", [
     { keys: ["]"], does: "one step further around", run: () => deeper(1) },
     { keys: ["["], does: "one step fewer around", run: () => deeper(-1) },
     { keys: ["m"], does: "draw twice as many states", run: more },
     { keys: ["f"], does: "choose actions", run: () => setChips((was) => !was) },
-    ...(ofRuns ? [{ keys: ["c"], does: "coverage by the open runs, on or off", run: heat }] : []),
   ]);
-  const scene = useMemo(
-    () => around.data && sceneOfAround(around.data, { taken: query.heat ? coverage.data?.edges : undefined }),
-    [around.data, coverage.data, query.heat],
-  );
+  const scene = useMemo(() => around.data && sceneOfAround(around.data), [around.data]);
   const open = (id: string): void => {
     const step = around.data?.edges.find((edge) => edge.source === state && edge.target === id);
     visit(id, step ? state : undefined);
@@ -58,19 +49,17 @@ export function AroundView({ context }: { context: GraphContext }) {
         <button type="button" aria-pressed={chips} aria-expanded={chips} onClick={() => setChips(!chips)}>
           {query.actions.length === 0 ? "All actions" : `${query.actions.length} of ${graph.actions.length} actions`} <kbd>f</kbd>
         </button>
-        {ofRuns ? <button type="button" aria-pressed={query.heat} onClick={heat}>Coverage <kbd>c</kbd></button> : null}
         {scene === undefined || scene.leftOut === "" ? null : scene.statesLeftOut > 0 && query.limit < graph.drawnStates
           ? <button type="button" class="warn" onClick={more} title="Draw twice as many">{`${scene.leftOut}: more`} <kbd>m</kbd></button>
           : <span class="soft">{scene.leftOut}</span>}
       </div>
       {chips ? <ActionChips actions={graph.actions} chosen={query.actions} choose={(actions) => change({ actions: actions.join(",") })} /> : null}
-      {query.heat && coverage.error ? <p class="graph-hint" role="status">{coverage.error.message}</p> : null}
       <Awaited answer={around} what="the states around">
         {() => scene === undefined ? null : list
           ? <SceneList scene={scene} current={state} open={open} />
           : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label={`${scene.nodes.length} states near the current one`} />}
       </Awaited>
-      <GraphLegend elections={isOfElections(graph.fields)} heat={query.heat} />
+      <GraphLegend elections={isOfElections(graph.fields)} />
     </div>
   );
 }

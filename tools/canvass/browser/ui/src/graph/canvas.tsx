@@ -191,16 +191,14 @@ function graphOf(scene: Scene, positions: Placed, palette: Palette): MultiDirect
   }
   const bend = bends(scene, positions);
   const root = scene.nodes.find((node) => node.root)?.id;
-  const most = Math.max(1, ...scene.links.map((link) => link.taken ?? 0));
   for (const link of scene.links) {
     if (!graph.hasNode(link.source) || !graph.hasNode(link.target)) continue;
-    const taken = link.taken;
     graph.addDirectedEdge(link.source, link.target, {
       type: bend.get(link.id) ? "curved" : "arrow",
       curvature: bend.get(link.id) ?? 0,
-      size: link.lit ? 4 : taken ? 2 + (4 * Math.log1p(taken)) / Math.log1p(most) : 1.6,
+      size: link.lit ? 4 : 1.6,
       color: lineColour(link, root, palette),
-      zIndex: link.lit ? 3 : taken ? 2 : concerns(link, root) ? 1 : 0,
+      zIndex: link.lit ? 3 : concerns(link, root) ? 1 : 0,
     });
   }
   return graph;

@@ -14,7 +14,6 @@ export interface GraphQuery {
   readonly where: string;
   readonly by: string;
   readonly to: string;
-  readonly heat: boolean;
 }
 
 export type GraphChange = Partial<{ readonly [name in keyof GraphQuery]: string | number | undefined }>;

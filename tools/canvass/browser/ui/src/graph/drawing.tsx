@@ -40,13 +40,13 @@ export function GraphDrawing(
         const colour = lineColour(link, root, palette);
         return (
           <g key={link.id}>
-            <path d={line.path} fill="none" stroke={colour} stroke-width={link.lit ? 3 : link.taken ? 2.5 : 1.4} />
+            <path d={line.path} fill="none" stroke={colour} stroke-width={link.lit ? 3 : 1.4} />
             <path d={line.tip} fill={colour} />
             <text
               x={line.x} y={line.y - 5} text-anchor="middle" font-size="10.5" fill={palette.soft}
               stroke={palette.paper} stroke-width="3" paint-order="stroke"
             >
-              {shortened(link.label, 46)}{link.taken ? ` ${link.taken}` : ""}
+              {shortened(link.label, 46)}
             </text>
           </g>
         );

@@ -5,16 +5,14 @@ import { apiPath } from "../api/client";
 import type { GraphInfo, StateView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import type { Place } from "../route/place";
-import { ExportMenu, type ServerExport } from "../exports/export_menu";
+import { ExportMenu } from "../exports/export_menu";
 import { useKeys } from "../keys/keys";
 import { Awaited, Empty } from "../parts/note";
 import { Tabs } from "../parts/tabs";
 import { formatRoute, go } from "../route/route";
 import { plural } from "../words/visible";
 import { AroundView } from "./around_view";
-import { ComponentsView } from "./components_view";
 import type { GraphChange, GraphContext, GraphQuery } from "./context";
-import { CoverageView } from "./coverage_view";
 import { FindView } from "./find_view";
 import { PathTab } from "./path_view";
 import { ProjectionView } from "./projection_view";
@@ -25,8 +23,6 @@ const VIEWS = [
   { id: "find", title: "Find" },
   { id: "path", title: "Path" },
   { id: "project", title: "Projection" },
-  { id: "components", title: "Components" },
-  { id: "coverage", title: "Coverage" },
 ] as const;
 
 const MANY_STATES = 200;
@@ -59,10 +55,9 @@ function Loaded(
     moved: boolean;
   },
 ) {
-  const views = VIEWS.filter((one) => one.id !== "coverage" || graph.kind === "member");
   // A link to a state shows the state. A graph of many states opens on a map of all of them.
   const first = !named && graph.mapBy !== "" && graph.states > MANY_STATES ? "project" : "around";
-  const query = queryOf(given, graph.drawnStates, views.find((one) => one.id === given["view"])?.id ?? first);
+  const query = queryOf(given, graph.drawnStates, VIEWS.find((one) => one.id === given["view"])?.id ?? first);
   const change = (by: GraphChange, replace = true): void =>
     go(formatRoute(["graph", graph.id, "state", state], { ...given, view: query.view, ...by }), replace);
   const visit = (target: string, from?: string, view?: string): void =>
@@ -72,7 +67,7 @@ function Loaded(
   const view = useQuery<StateView>(apiPath(["graph", graph.id, "state", state]));
 
   useKeys("Views", [
-    ...views.map((one, at) => ({
+    ...VIEWS.map((one, at) => ({
       keys: [`${at + 1}`], does: one.title.toLowerCase(), run: () => change({ view: one.id }, false),
     })),
     {
@@ -95,17 +90,15 @@ function Loaded(
           </span>
           {moved ? <span class="soft">The link named another build of the graph; the state is the same.</span> : null}
           <span class="bar-space" />
-          <ExportMenu name={`graph-${query.view}`} files={exportsOf(context)} />
+          <ExportMenu name={`graph-${query.view}`} />
         </div>
-        <Tabs label="Views of the graph" tabs={views} chosen={query.view} choose={(id) => change({ view: id }, false)} />
+        <Tabs label="Views of the graph" tabs={VIEWS} chosen={query.view} choose={(id) => change({ view: id }, false)} />
       </div>
       <div class="split">
         <section class="view" data-export aria-label={`View: ${query.view}`}>
           {query.view === "find" ? <FindView context={context} focus={focus} />
             : query.view === "path" ? <PathTab context={context} />
             : query.view === "project" ? <ProjectionView context={context} />
-            : query.view === "components" ? <ComponentsView context={context} />
-            : query.view === "coverage" ? <CoverageView context={context} />
             : <AroundView context={context} />}
         </section>
         <StatePane context={context} answer={view} />
@@ -129,7 +122,6 @@ function queryOf(given: Place["query"], drawnStates: number, view: string): Grap
     where: given["where"] ?? "",
     by: given["by"] ?? "",
     to: given["to"] ?? "",
-    heat: given["heat"] === "1",
   };
 }
 
@@ -138,23 +130,4 @@ function extent({ complete, detail }: GraphInfo): string {
   const found = detail["message"];
   if (complete === false) return ` · not complete: ${found ?? "TLC was stopped or bounded"}`;
   return found === undefined ? "" : ` · ${found}`;
-}
-
-/** The files that the server writes of the states near the current one. */
-function exportsOf({ graph, state, query }: GraphContext): readonly ServerExport[] {
-  const asked = { around: state, depth: query.depth, limit: query.limit, actions: query.actions.join(",") };
-  const formats = [
-    ["dot", "DOT", "what is drawn, for Graphviz"],
-    ["graphml", "GraphML", "what is drawn, for Gephi, yEd, networkx"],
-    ["json", "JSON", "what is drawn, with all fields of each state"],
-    ["itf", "ITF trace", "the shortest path from an initial state to this state"],
-  ] as const;
-  return formats.map(([format, title, about]) => ({
-    title,
-    about,
-    path: apiPath(
-      ["graph", graph.id, "export"],
-      format === "itf" ? { format, path: state } : { format, ...asked },
-    ),
-  }));
 }

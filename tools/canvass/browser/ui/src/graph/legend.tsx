@@ -1,6 +1,6 @@
 // The meaning of signs and lines in a drawing.
 
-export function GraphLegend({ elections, heat = false }: { elections: boolean; heat?: boolean }) {
+export function GraphLegend({ elections }: { elections: boolean }) {
   return (
     <ul class="legend legend-row" aria-label="Legend">
       <li><span class="swatch root" /> this state</li>
@@ -15,7 +15,6 @@ export function GraphLegend({ elections, heat = false }: { elections: boolean; h
       ) : null}
       <li>↻ steps to itself</li>
       <li>+ steps not drawn</li>
-      {heat ? <li><span class="heat-sample" /> taken, with events</li> : null}
     </ul>
   );
 }

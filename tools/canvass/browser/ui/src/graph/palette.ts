@@ -10,7 +10,6 @@ export interface Palette {
   /** For lines that do not touch the current state. */
   readonly line: string;
   readonly accent: string;
-  readonly heat: readonly [string, string];
   readonly phase: { readonly [phase in Phase]: { readonly fill: string; readonly ink: string } };
   readonly font: string;
 }
@@ -27,7 +26,6 @@ export function readPalette(): Palette {
     paper: read("--paper"),
     line: read("--edge"),
     accent: read("--accent"),
-    heat: [read("--heat-none"), read("--heat")],
     phase: {
       start: phase("start"),
       candidate: phase("candidate"),
@@ -46,6 +44,5 @@ export function concerns(link: SceneLink, root: string | undefined): boolean {
 
 export function lineColour(link: SceneLink, root: string | undefined, palette: Palette): string {
   if (link.lit) return palette.accent;
-  if (link.taken !== undefined) return palette.heat[link.taken > 0 ? 1 : 0];
   return concerns(link, root) ? palette.soft : palette.line;
 }

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { Overview, Projection } from "../api/types";
+import type { Projection } from "../api/types";
 import { settled, useQuery } from "../api/use_query";
 import { useListChoice } from "../parts/list_choice";
 import { Empty } from "../parts/note";
@@ -20,11 +20,7 @@ export function ProjectionView({ context }: { context: GraphContext }) {
   const answer = settled(useQuery<Projection>(
     by ? apiPath(["graph", graph.id, "project"], { by, actions: query.actions.join(",") }) : null,
   ));
-  const overview = useQuery<Overview>(by === "electionState" ? apiPath(["overview"]) : null);
-  const scene = useMemo(
-    () => answer.data && sceneOfProjection(answer.data, by === "electionState" ? overview.data : undefined),
-    [answer.data, overview.data, by],
-  );
+  const scene = useMemo(() => answer.data && sceneOfProjection(answer.data), [answer.data]);
   const open = (key: string): void => {
     const node = answer.data?.nodes.find((one) => one.key === key);
     if (node) visit(node.example, undefined, "around");

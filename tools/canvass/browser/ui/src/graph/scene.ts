@@ -1,8 +1,9 @@
 // The content of a drawing: the states near a state, a path, or a projection. Canvas, list and SVG are
 // made of the same scene.
 
-import type { Around, Edge, Overview, PathView, Projection } from "../api/types";
+import type { Around, Edge, PathView, Projection } from "../api/types";
 import { phaseOf, signOf, SIGNS, type Phase } from "../words/election";
+import { OVERVIEW } from "../words/overview";
 import { counted, plural } from "../words/visible";
 
 export interface SceneNode {
@@ -30,8 +31,6 @@ export interface SceneLink {
   readonly label: string;
   readonly actions: readonly string[];
   readonly edges: readonly number[];
-  /** Events of runs that take it; undefined if no coverage is shown. */
-  readonly taken: number | undefined;
   readonly lit: boolean;
 }
 
@@ -46,14 +45,8 @@ export interface Scene {
   readonly below?: boolean;
 }
 
-export interface Overlay {
-  /** Events of each edge. */
-  readonly taken?: { readonly [edge: string]: number } | undefined;
-  /** Highlighted edges. */
-  readonly lit?: ReadonlySet<number> | undefined;
-}
-
-export function sceneOfAround(around: Around, overlay: Overlay = {}): Scene {
+/** `lit` is an edge to highlight. */
+export function sceneOfAround(around: Around, lit?: number): Scene {
   const loops = new Map<string, string[]>();
   for (const edge of around.edges) {
     if (edge.source === edge.target) loops.set(edge.source, [...(loops.get(edge.source) ?? []), edge.action]);
@@ -72,14 +65,14 @@ export function sceneOfAround(around: Around, overlay: Overlay = {}): Scene {
       more: node.more,
       count: 1,
     })),
-    links: linksOf(around.edges, overlay),
+    links: linksOf(around.edges, lit),
     leftOut: leftOutWords(around.leftOut.states, around.leftOut.edges),
     statesLeftOut: around.leftOut.states,
   };
 }
 
 /** Steps between the same two states are one line with all their names. */
-function linksOf(edges: readonly Edge[], overlay: Overlay): SceneLink[] {
+function linksOf(edges: readonly Edge[], lit: number | undefined): SceneLink[] {
   const pairs = new Map<string, Edge[]>();
   for (const edge of edges) {
     if (edge.source === edge.target) continue;
@@ -88,7 +81,6 @@ function linksOf(edges: readonly Edge[], overlay: Overlay): SceneLink[] {
   }
   return [...pairs].map(([pair, group]) => {
     const first = group[0] as Edge;
-    const { taken, lit } = overlay;
     return {
       id: pair,
       source: first.source,
@@ -96,8 +88,7 @@ function linksOf(edges: readonly Edge[], overlay: Overlay): SceneLink[] {
       actions: [...new Set(group.map((edge) => edge.action))],
       edges: group.map((edge) => edge.id),
       label: counted(group.map((edge) => edge.words)),
-      taken: taken ? group.reduce((sum, edge) => sum + (taken[edge.id] ?? 0), 0) : undefined,
-      lit: lit !== undefined && group.some((edge) => lit.has(edge.id)),
+      lit: group.some((edge) => edge.id === lit),
     };
   });
 }
@@ -133,7 +124,6 @@ export function sceneOfPath(path: PathView): Scene {
       label: hop.words,
       actions: [hop.action],
       edges: [hop.edge],
-      taken: undefined,
       lit: true,
     })),
     leftOut: "",
@@ -169,8 +159,8 @@ function shortOf(word: string): string {
 }
 
 /** With the election’s state machine, nodes get the places of its states. */
-export function sceneOfProjection(projection: Projection, machine?: Overview): Scene {
-  const places = new Map((machine?.states ?? []).map((state) => [`"${state.name}"`, state]));
+export function sceneOfProjection(projection: Projection): Scene {
+  const places = new Map(OVERVIEW.states.map((state) => [`"${state.name}"`, state]));
   const placed = projection.nodes.every((node) => places.has(node.key));
   const pairs = new Map<string, { actions: string[]; count: number; source: string; target: string }>();
   const loops = new Map<string, string[]>();
@@ -205,7 +195,6 @@ export function sceneOfProjection(projection: Projection, machine?: Overview): S
       label: `${actions.length > 2 ? `${actions.length} actions` : actions.join(", ")} · ${count.toLocaleString("en")}`,
       actions,
       edges: [],
-      taken: undefined,
       lit: false,
     })),
     leftOut: projection.leftOutClasses > 0

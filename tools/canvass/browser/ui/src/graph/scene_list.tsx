@@ -30,7 +30,6 @@ export function SceneList(
               {(out.get(node.id) ?? []).map((link) => (
                 <li key={link.id} class={link.lit ? "is-lit" : ""}>
                   <span class="step-name">{link.label}</span>
-                  {link.taken === undefined ? "" : link.taken > 0 ? ` (taken ${link.taken.toLocaleString("en")} times)` : " (never taken)"}
                   {" → "}
                   <button type="button" class="inline" onClick={() => open(link.target)}>{labels.get(link.target)}</button>
                 </li>

@@ -9,6 +9,7 @@ import { CopyButton } from "../parts/copied";
 import { Awaited } from "../parts/note";
 import { StateTree } from "../parts/state_tree";
 import { linkTo } from "../route/route";
+import { whatIfAt } from "../what_if/what_if_page";
 import type { GraphContext } from "./context";
 import { orderedSteps, StepList } from "./step_list";
 
@@ -36,6 +37,7 @@ function Inspected(
     base !== undefined && base !== view.id ? apiPath(["graph", graph.id, "state", base]) : null,
   );
   const pinned = query.pin === view.id;
+  const isCluster = ["member", "channel", "log"].every((name) => graph.fields.includes(name));
   const step = (): void => {
     const chosen = orderedSteps(view)[at];
     if (chosen && !late) visit(chosen.target, view.id);
@@ -71,6 +73,7 @@ function Inspected(
           <button type="button" onClick={back} disabled={query.from === undefined && view.in.length === 0}>◀ Back <kbd>h</kbd></button>
           <button type="button" onClick={step} disabled={view.out.length === 0}>Step ▶ <kbd>l</kbd></button>
           <button type="button" aria-pressed={pinned} onClick={pin}>{pinned ? "Pinned" : "Pin"} <kbd>p</kbd></button>
+          {isCluster ? <a href={whatIfAt("graph", graph.id, view.id)}>Beyond the graph</a> : null}
           {query.pin !== undefined && !pinned ? <button type="button" class="quiet" onClick={() => change({ pin: undefined })}>unpin</button> : null}
         </div>
       </header>

@@ -167,7 +167,7 @@ export class Words {
 
   private action(context: CanvasRenderingContext2D, link: SceneLink, from: Spot, to: Spot, room: number): void {
     const near = [link.source, link.target].some((id) => id === this.hovered || id === this.chosen);
-    const text = shortened(link.label, MOST_ACTION) + (link.taken ? `  ${link.taken.toLocaleString("en")}` : "");
+    const text = shortened(link.label, MOST_ACTION);
     context.font = `${ACTION}px ${this.palette.font}`;
     const width = context.measureText(text).width;
     const colour = link.lit ? this.palette.accent : near ? this.palette.ink : this.palette.soft;

@@ -4,24 +4,19 @@ import type { ActionCoverage } from "../api/types";
 import { Table } from "./table";
 
 export function CoverageTable(
-  { rows, choose, untaken }: {
-    rows: readonly ActionCoverage[];
-    choose?: (action: string) => void;
-    /** Lists the steps of an action that were not taken. */
-    untaken?: (action: string) => void;
-  },
+  { rows }: { rows: readonly ActionCoverage[] },
 ) {
   return (
     <Table class="events coverage">
       <thead>
-        <tr><th>action</th><th class="number">events</th><th class="number">taken</th><th class="number">of steps</th><th>share</th>{untaken ? <th class="number">not taken</th> : null}</tr>
+        <tr><th>action</th><th class="number">events</th><th class="number">taken</th><th class="number">of steps</th><th>share</th></tr>
       </thead>
       <tbody>
         {rows.map((row) => {
           const share = row.total > 0 ? row.covered / row.total : 0;
           return (
             <tr key={row.name} data-action={row.name}>
-              <td>{choose ? <button type="button" class="inline" onClick={() => choose(row.name)}>{row.name}</button> : row.name}</td>
+              <td>{row.name}</td>
               <td class="number">{row.events.toLocaleString("en")}</td>
               <td class="number">{row.covered.toLocaleString("en")}</td>
               <td class="number">{row.total > 0 ? row.total.toLocaleString("en") : "no graph"}</td>
@@ -31,12 +26,6 @@ export function CoverageTable(
                   {row.total > 0 ? percent(share) : ""}
                 </span>
               </td>
-              {untaken ? (
-                <td class="number">
-                  {row.total > row.covered
-                    ? <button type="button" class="inline" data-list-untaken={row.name} onClick={() => untaken(row.name)}>{(row.total - row.covered).toLocaleString("en")}</button> : "none"}
-                </td>
-              ) : null}
             </tr>
           );
         })}

@@ -13,7 +13,7 @@ import { plural, shortened } from "../words/visible";
 export function CompareView(
   { run, open, other, choose, show }: {
     run: RunView;
-    /** Runs and counterexamples. */
+    /** The open runs. */
     open: readonly SourceInfo[];
     other: string;
     choose: (other: string) => void;
@@ -25,8 +25,8 @@ export function CompareView(
   const found = useQuery<Comparison>(other ? apiPath(["run", run.id, "compare"], { other }) : null);
   if (others.length === 0 && other === "") {
     return (
-      <Empty title="Nothing else is open.">
-        Name two runs, or a run and a counterexample, to compare them: <code>canvass browse RUN OTHER</code>
+      <Empty title="No other run is open.">
+        Name two runs to compare them: <code>canvass browse RUN OTHER</code>
       </Empty>
     );
   }
@@ -35,7 +35,7 @@ export function CompareView(
       <label>
         {"Compared with "}
         <select value={other} onChange={(event) => choose(event.currentTarget.value)}>
-          <option value="">choose a run or a counterexample</option>
+          <option value="">choose a run</option>
           {others.map((one) => <option key={one.id} value={one.id}>{shortened(one.title, 80)}</option>)}
         </select>
       </label>
@@ -43,7 +43,7 @@ export function CompareView(
         <p class="soft">Shows the elections of both side by side, and the first step of each member that differs.</p>
       ) : (
         <Awaited answer={found} what="the comparison">
-          {(data) => <Compared data={data} there={(at) => formatRoute([chosen?.kind ?? "run", other], { at })} title={chosen?.title ?? other} run={run} show={show} />}
+          {(data) => <Compared data={data} there={(at) => formatRoute(["run", other], { at })} title={chosen?.title ?? other} run={run} show={show} />}
         </Awaited>
       )}
     </div>
@@ -60,12 +60,11 @@ function Compared(
     show: (at: number) => void;
   },
 ) {
-  const unit = data.by === "step" ? "step" : "change of the election state";
   const differs = data.members.filter((one) => one.left !== null || one.right !== null);
   return (
     <>
       <p class="verdict-line" role="status">
-        {differs.length === 0 ? `They agree in every ${unit}.`
+        {differs.length === 0 ? "They agree in every step."
           : `${plural(differs.length, "member")} of ${data.members.length} differ${differs.length === 1 ? "s" : ""}.`}
       </p>
       <section>
@@ -87,7 +86,7 @@ function Compared(
         <h2>First difference of each member</h2>
         {data.members.map((one) => (
           <div key={one.member} class="compared-member" data-compared-member={one.member}>
-            <h3>{`Member ${one.member}: ${one.left === null && one.right === null ? `all ${counted(one.same, data.by)} equal` : one.same === 0 ? `the first ${unit} differs` : `${counted(one.same, data.by)} equal, then`}`}</h3>
+            <h3>{`Member ${one.member}: ${one.left === null && one.right === null ? `all ${plural(one.same, "step")} equal` : one.same === 0 ? "the first step differs" : `${plural(one.same, "step")} equal, then`}`}</h3>
             {one.left === null && one.right === null ? null : (
               <ul>
                 <li>{`${run.title}: `}{one.left ? <><button type="button" class="inline" onClick={() => show(one.left?.event ?? 0)}>{stepText(one.left)}</button> <span class="soft">{givenText(one.left)}</span></> : "no further steps"}</li>
@@ -109,18 +108,13 @@ function Compared(
 
 function bandText(band: LeaderBand | null): string {
   if (band === null) return "none";
-  const elected = band.election ? `elected in ${band.election}` : "leads from the first state";
-  return `member ${band.member} leads term ${band.term}; ${elected}, led for ${band.lasted}`;
+  return `member ${band.member} leads term ${band.term}; elected in ${band.election}, led for ${band.lasted}`;
 }
 
 function stepText(step: ComparedStep): string {
-  return `${step.action} (${step.time ? `step ${step.step}, ${step.time}` : `state ${step.step}`}) to ${step.label}`;
+  return `${step.action} (step ${step.step}, ${step.time}) to ${step.label}`;
 }
 
 function givenText(step: ComparedStep): string {
   return shortened(givenLine(step.given), 160);
-}
-
-function counted(same: number, by: string): string {
-  return by === "step" ? plural(same, "step") : `${plural(same, "change")} of the election state`;
 }

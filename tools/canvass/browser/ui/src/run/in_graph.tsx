@@ -16,6 +16,7 @@ import { useEventAt } from "./event_at";
 import { useStep } from "./use_step";
 
 const LIMIT = 40;
+const MOST = 1000;
 const OUTSIDE: ReadonlySet<string> = new Set(["IMPLEMENTATION_STEP", "INSTRUMENTATION_GAP"]);
 
 export function InGraphView(
@@ -57,13 +58,13 @@ function disallowed(run: RunView, event: number): Divergence | null {
 function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
   const [list, choice] = useListChoice("In the graph");
   const [chosen, choose] = useState<string>();
-  const around = useQuery<Around>(
-    apiPath(["graph", graph.id, "around", graph.source], { depth: 1, limit: LIMIT, include: graph.target }),
-  );
-  const scene = useMemo(
-    () => around.data && sceneOfAround(around.data, { lit: new Set([graph.drawnEdge]) }),
-    [around.data, graph.drawnEdge],
-  );
+  const near = (limit: number): string => apiPath(["graph", graph.id, "around", graph.source], { depth: 1, limit });
+  const few = useQuery<Around>(near(LIMIT));
+  // All neighbours are drawn if the step leads to none of the first ones.
+  const some = few.data?.nodes.some((node) => node.id === graph.target) === false;
+  const all = useQuery<Around>(some ? near(MOST) : null);
+  const around = some ? all : few;
+  const scene = useMemo(() => around.data && sceneOfAround(around.data, graph.drawnEdge), [around.data, graph.drawnEdge]);
   const open = (id: string): void =>
     go(formatRoute(["graph", graph.id, "state", id], id === graph.source ? {} : { from: graph.source }));
   return (

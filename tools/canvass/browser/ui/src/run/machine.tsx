@@ -1,23 +1,23 @@
 // The picture of the election's state machine.
 
 import { useMemo } from "preact/hooks";
-import type { MemberAt, Overview } from "../api/types";
+import type { MemberAt } from "../api/types";
 import { phaseOf, signOf } from "../words/election";
+import { OVERVIEW } from "../words/overview";
 import { BOX_HEIGHT, BOX_WIDTH, layoutOf, type Box, type Line, type Move } from "./machine_layout";
 
 export function Machine(
-  { machine, members, move, action, all }: {
-    machine: Overview;
+  { members, move, action, all }: {
     members: readonly MemberAt[];
     move: Move | undefined;
     action: string;
     all: boolean;
   },
 ) {
-  const layout = useMemo(() => layoutOf(machine), [machine]);
+  const layout = useMemo(() => layoutOf(OVERVIEW), []);
   const isMove = (line: Line): boolean =>
     move !== undefined && line.edge.source === move.source && line.edge.target === move.target;
-  const known = new Set(machine.states.map((state) => state.name));
+  const known = new Set(OVERVIEW.states.map((state) => state.name));
   const away = (member: MemberAt): boolean => member.status !== "" || !known.has(member.electionState);
   const elsewhere = members.filter(away);
   return (

@@ -1,6 +1,7 @@
-// The boxes and arrows of the election's state machine; the server gives columns and rows.
+// The boxes and arrows of the election's state machine; the published diagram gives columns and rows.
 
-import type { MemberAt, Overview, OverviewEdge, OverviewState } from "../api/types";
+import type { MemberAt } from "../api/types";
+import type { Overview, OverviewEdge, OverviewState } from "../words/overview";
 
 export const BOX_WIDTH = 214;
 export const BOX_HEIGHT = 34;

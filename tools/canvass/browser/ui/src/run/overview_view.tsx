@@ -2,10 +2,10 @@
 
 import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { MembersAt, Overview, RunTimeline, RunView } from "../api/types";
+import type { MembersAt, RunTimeline, RunView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../keys/keys";
-import { Awaited } from "../parts/note";
+import { OVERVIEW } from "../words/overview";
 import { plural } from "../words/visible";
 import { DistanceChart } from "./distance_chart";
 import { useEventAt } from "./event_at";
@@ -16,7 +16,6 @@ export function OverviewView(
   { run, timeline, at }: { run: RunView; timeline: RunTimeline | undefined; at: number },
 ) {
   const [all, setAll] = useState(false);
-  const overview = useQuery<Overview>(apiPath(["overview"]));
   const now = useQuery<MembersAt>(apiPath(["run", run.id, "members"], { at }));
   const before = useQuery<MembersAt>(at > 0 ? apiPath(["run", run.id, "members"], { at: at - 1 }) : null);
   const { event } = useEventAt(run.id, at);
@@ -24,32 +23,25 @@ export function OverviewView(
     { keys: ["e"], does: "also errors and restarts, or not", run: () => setAll((was) => !was) },
   ]);
 
+  const further = OVERVIEW.edges.filter((edge) => !edge.seeds).length;
+  const member = event ? Number(event.reference.split(":")[0]) : undefined;
   return (
-    <Awaited answer={overview} what="the election">
-      {(machine) => {
-        const further = machine.edges.filter((edge) => !edge.seeds).length;
-        const member = event ? Number(event.reference.split(":")[0]) : undefined;
-        return (
-          <div class="overview">
-            <Machine
-              machine={machine}
-              members={now.data?.members ?? []}
-              move={now.loading || before.loading ? undefined : moveOf(before.data?.members, now.data?.members, member)}
-              action={event?.title ?? ""}
-              all={all}
-            />
-            <div class="legend-row">
-              <Legend />
-              <button type="button" class="quiet" aria-pressed={all} onClick={() => setAll(!all)}>
-                {all ? "Hide" : "Show"} {plural(further, "further change")} <kbd>e</kbd>
-              </button>
-            </div>
-            <DistanceChart run={run} timeline={timeline} at={at} />
-            <MemberList now={now.data} />
-          </div>
-        );
-      }}
-    </Awaited>
+    <div class="overview">
+      <Machine
+        members={now.data?.members ?? []}
+        move={now.loading || before.loading ? undefined : moveOf(before.data?.members, now.data?.members, member)}
+        action={event?.title ?? ""}
+        all={all}
+      />
+      <div class="legend-row">
+        <Legend />
+        <button type="button" class="quiet" aria-pressed={all} onClick={() => setAll(!all)}>
+          {all ? "Hide" : "Show"} {plural(further, "further change")} <kbd>e</kbd>
+        </button>
+      </div>
+      <DistanceChart run={run} timeline={timeline} at={at} />
+      <MemberList now={now.data} />
+    </div>
   );
 }
 

@@ -10,6 +10,7 @@ import { useKeys } from "../keys/keys";
 import { Awaited } from "../parts/note";
 import { Tabs } from "../parts/tabs";
 import { formatRoute, go } from "../route/route";
+import { whatIfAt } from "../what_if/what_if_page";
 import { plural } from "../words/visible";
 import { clamp } from "./event_at";
 import { milestonesOf, startOf } from "./milestones";
@@ -130,6 +131,10 @@ function Loaded(
     { keys: ["]"], does: "next leader, restart, fault or divergence", run: () => toMark(true) },
     { keys: ["["], does: "the one before", run: () => toMark(false) },
     { keys: [" "], does: "play or pause", run: () => setPlaying((before) => !before) },
+    ...(saved ? [] : [
+      { keys: ["w"], does: "what may come next", run: () => go(whatIfAt("run", run.id, at)) },
+      { keys: ["W"], does: "what else could have come", run: () => go(whatIfAt("run", run.id, Math.max(0, at - 1))) },
+    ]),
     ...(run.divergence
       ? [{ keys: ["d"], does: "the divergence", run: () => show({ at: start, view: "story" }) }]
       : []),

@@ -1,12 +1,14 @@
 // One step of a member: its input, its sends, and the changes of the state.
 
 import { useState } from "preact/hooks";
+import { saved } from "../api/client";
 import type { LaneEvent, RunView, SourceLine, StepView } from "../api/types";
 import { CopyButton } from "../parts/copied";
 import { Awaited, Failed } from "../parts/note";
 import { StateTree } from "../parts/state_tree";
 import { Parts } from "../parts/parts";
 import { formatRoute, linkTo } from "../route/route";
+import { whatIfAt } from "../what_if/what_if_page";
 import { plural } from "../words/visible";
 import { stepOf, useEventAt } from "./event_at";
 import { useStep } from "./use_step";
@@ -92,6 +94,12 @@ function Step(
         </p>
         {event?.mark && !(event.mark === "DIVERGES" && step.divergence) ? <p class={`remark is-${event.mark.toLowerCase()}`}>{`${event.mark}${event.remark ? `: ${event.remark}` : ""}`}</p> : null}
         {step.divergence ? <p class="remark is-diverges"><span aria-hidden="true">✖ </span>{step.divergence}</p> : null}
+        {saved ? null : (
+          <p class="row">
+            <a href={whatIfAt("run", run.id, step.eventNumber)}>What may come next <kbd>w</kbd></a>
+            {step.eventNumber > 0 ? <a href={whatIfAt("run", run.id, step.eventNumber - 1)}>What else could have come <kbd>W</kbd></a> : null}
+          </p>
+        )}
       </header>
       {step.source ? <SourceOf source={step.source} /> : null}
       <section>

@@ -1,0 +1,129 @@
+"""Steps that were not taken: what may come next, why not another step, and the trace of a path."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from canvass.browser import api
+from canvass.browser.choices import choices, moment_of, tree_of
+from canvass.browser.counterexamples import read_counterexample
+from canvass.browser.what_if import Start, rules_of
+from canvass.conformance.verdict import Verdict
+from canvass.conformance.verify import check_run
+from canvass.distance.moments import RunMoments
+from canvass.lanes.of_counterexample import Tree, action_name
+from support.browse import Asked, serving
+from support.core_lookup import core_lookup
+
+HAZARD_1 = Path(__file__).parent / "tlc" / "hazard1.txt"
+
+
+@pytest.fixture(scope="module")
+def server(good_run: Path, run_from_unknown_logs: Path) -> Iterator[Asked]:
+    with serving([good_run, HAZARD_1, run_from_unknown_logs]) as running:
+        yield running
+
+
+def walked(start: Start, seed: int, steps: int = 40) -> list[str]:
+    """Take steps by chance."""
+    world, rng, path = start.cluster(), random.Random(seed), list[str]()
+    while len(path) < steps and (found := choices(world)):
+        name = rng.choice(list(found))
+        found[name].take(world)
+        path.append(name)
+    return path
+
+
+@pytest.mark.parametrize("at", [3, 60, 150, 260, 399])
+def test_a_path_by_chance_is_a_run_that_conforms(
+    server: Asked, good_run: Path, tmp_path: Path, at: int
+) -> None:
+    (moment,) = RunMoments(good_run).moments([at])
+    path = walked(Start(moment, "", 96), at)
+    reply = server.ask(f"/what-if/run/good/{at}/trace", path=",".join(path))
+    assert reply.status == 200, reply.body
+    file = tmp_path / "what-if.parquet"
+    file.write_bytes(reply.body)
+    verdict = check_run(file, core_lookup(), "what-if")
+
+    assert len(path) == 40
+    assert (verdict.verdict, verdict.reason) == (Verdict.CONFORMS, "")
+    taken = sum(not name.endswith(".lost") for name in path)
+    assert verdict.events == at + 1 + taken
+
+
+def known(state: Tree) -> Tree:
+    """The members and their logs. The model's network keeps fewer messages than are sent."""
+    return {name: state[name] for name in ("member", "log")}
+
+
+def test_each_step_of_a_counterexample_is_a_choice_in_the_state_before_it() -> None:
+    found = read_counterexample(HAZARD_1)
+    rules = rules_of(found.title, 3)
+    for (before, after), action in zip(pairwise(found.states), found.actions[1:], strict=True):
+        world = Start(moment_of(before, rules), "", 1).cluster()
+        assert known(tree_of(world)) == known(before)
+        reached = []
+        for choice in choices(world).values():
+            if choice.action == action_name(action):
+                later = world.copy()
+                choice.take(later)
+                reached.append(known(tree_of(later)))
+        assert known(after) in reached, action
+
+
+def test_a_path_is_shown_state_by_state_with_a_watched_value_in_each(server: Asked) -> None:
+    place = "/what-if/counterexample/hazard1.txt/4"
+    first = server.get(api.WhatIf, place)
+    chosen = next(one for one in first.choices if one.action == "AppendEntry")
+    watch = f"member[{chosen.member}].publicationPosition"
+    found = server.get(api.WhatIf, place, path=chosen.name, watch=watch)
+
+    assert [one.action for one in found.behaviour.states] == ["", "AppendEntry"]
+    assert found.values == ("1", "2")
+    assert chosen.changes[0] == "publicationPosition 1 → 2"
+
+
+def test_a_step_that_is_not_possible_is_refused_by_its_number(server: Asked) -> None:
+    place = "/what-if/counterexample/hazard1.txt/4"
+    first = server.get(api.WhatIf, place).choices[0]
+    problem = server.ask(place, path=f"{first.name},0.Nominate").problem()
+
+    assert "step 2, '0.Nominate', is not possible there" in problem.message
+
+
+def test_a_member_whose_first_steps_are_unknown_has_no_next_steps(server: Asked) -> None:
+    reply = server.ask(f"/what-if/run/{server.ids[2]}/0")
+
+    assert reply.status == 400
+    assert "the state of the cluster is not known here" in reply.problem().message
+
+
+def test_a_message_that_is_not_under_way_is_the_reason(server: Asked) -> None:
+    place = "/what-if/counterexample/hazard1.txt/4/why-not"
+    found = server.get(api.WhyNot, place, member=0, action="OnVote")
+
+    assert (found.note, found.parts) == (
+        "No Vote can arrive at member 0 now: none is under way.",
+        (),
+    )
+    assert found.operator is not None
+
+
+@pytest.mark.tlc
+def test_the_parts_of_a_guard_have_their_values(server: Asked) -> None:
+    place = "/what-if/counterexample/hazard1.txt/4/why-not"
+    found = server.get(api.WhyNot, place, member=0, action="AppendEntry")
+
+    assert [(one.text, one.blocks) for one in found.parts] == [
+        ('~Closed(s, "LEADER")', True),
+        ("x.position <= s.publicationPosition", False),
+        ("HasInitiatedTermination(s)", False),
+    ]
+    assert found.parts[0].values == ("s.electionState = CLOSED", "s.role = FOLLOWER")
+    assert found.parts[1].values == ("x.position = 0", "s.publicationPosition = -1")

@@ -1,0 +1,432 @@
+"""From one state of a cluster, the steps that were tried, and the steps that may come next.
+
+A start is an event of a run, a state of a counterexample, or a state of a graph of a cluster. A
+path is a list of `canvass.browser.choices.Choice` names, which a link can keep. Nothing is stored:
+each answer takes the path again from its start. The answers say nothing about the probability of a
+step: a deadline may pass at any moment.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from starlette.responses import Response
+
+from canvass.browser import api
+from canvass.browser.choices import (
+    LOST,
+    Choice,
+    choices,
+    inputs_of,
+    moment_of,
+    tree_of,
+    world_of,
+)
+from canvass.browser.counterexamples import Counterexample
+from canvass.browser.graphs import OpenGraph
+from canvass.browser.labels import step_words
+from canvass.browser.limits import LABEL_CHARS, TEXT_CHARS, shortened
+from canvass.browser.questions import Answer, Arguments, Question, Refusal, bad_request
+from canvass.browser.runs import OpenRun
+from canvass.browser.sources import Store
+from canvass.browser.verdicts import RunSource
+from canvass.cluster.duty_cycle import EVENT_LENGTH
+from canvass.cluster.member import Input, ModuleState
+from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.ports import Received
+from canvass.cluster.rules import Rules
+from canvass.conformance.operators import find_operator, guard_parts
+from canvass.distance.moments import UnknownState
+from canvass.distance.search import Moment
+from canvass.graph import GraphError
+from canvass.graph.build import Model
+from canvass.graph.predicate import evaluate
+from canvass.graph.values import Columns, interned
+from canvass.lanes.of_counterexample import LOSE, Tree, field_changes, is_cluster, value_text
+from canvass.simulation.world import World
+from canvass.spec.files import spec_root
+from canvass.steps.renaming import renumbered
+from canvass.steps.step import Step
+from canvass.tlc import TlcError, format_value, from_python
+from canvass.tlc.config import parse_config
+from canvass.traces.actions import ACTION_INPUTS, Action
+from canvass.traces.layout import ACTION_NAMES
+from canvass.traces.ndjson import EventWriter
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.recorder import RunRecorder
+from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.schema import Event
+
+_MOST_CHANGES: Final = 3
+_READ: Final = re.compile(r"\b([sx])\.(\w+)")
+"""A field of the state or the input in a part of a guard."""
+_STANDING: Final = (("s", "electionState"), ("s", "role"))
+"""The fields that the parts read which name none, such as ``At(s, "NOMINATE")``."""
+_MODEL_NAME: Final = re.compile(r"\w{1,80}", re.ASCII)
+_UNLIKE: Final = (msgspec.ValidationError, LookupError, TypeError, ValueError, AttributeError)
+
+
+@dataclass
+class _Cluster(World):
+    """A cluster whose recorded steps follow those of a run."""
+
+    begins_ns: int = 0
+
+    def time_ns(self, _i: int) -> int:
+        """Count on, a millisecond a step: a run's clocks are not known after its event."""
+        return self.begins_ns + 1_000_000 * len(self.steps)
+
+    def copy(self) -> _Cluster:
+        """Give a cluster of its own, which records nothing."""
+        found = _Cluster(self.rules, self.event_length)
+        found.members, found.logs, found.up = [*self.members], [*self.logs], {*self.up}
+        found.channels = {pair: queue.copy() for pair, queue in self.channels.items()}
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A state from which steps are tried.
+
+    Parameters
+    ----------
+    title
+        The place of the state, for a person.
+    event_length
+        The length of an entry in the cluster's positions.
+    """
+
+    moment: Moment
+    title: str
+    event_length: int
+
+    def cluster(self) -> _Cluster:
+        """Give the cluster in this state."""
+        found = _Cluster(self.moment.rules, self.event_length)
+        world_of(self.moment, found)
+        return found
+
+
+def rules_of(name: str, count: int) -> Rules:
+    """Give the rules of a model of the spec; for an unknown model, those of the newest revision."""
+    path = spec_root() / f"{name}.cfg"
+    if _MODEL_NAME.fullmatch(name) and path.is_file():
+        model = Model(name, parse_config(path.read_text(encoding="utf-8"), path.name), path)
+        with suppress(GraphError, ValueError):
+            if model.rules.member_count == count:
+                return model.rules
+    return Rules.of("1.50", count)
+
+
+def walk(world: World, path: Sequence[str]) -> Iterator[Choice]:
+    """Take the steps of a path, and give each one after it was taken.
+
+    Raises
+    ------
+    Refusal
+        If a step is not possible where the path has it.
+    """
+    for number, name in enumerate(path, 1):
+        choice = choices(world).get(name)
+        if choice is None:
+            raise bad_request(f"step {number}, {ascii(name)[:80]}, is not possible there")
+        choice.take(world)
+        yield choice
+
+
+def title_of(choice: Choice) -> str:
+    """Name the action of a choice as TLC does."""
+    return LOSE if choice.action == LOST else choice.action
+
+
+def values_of(states: Sequence[Tree], expression: str) -> tuple[str, ...]:
+    """Evaluate an expression of the language of state graphs in each of some states.
+
+    Raises
+    ------
+    PredicateError
+        If the text is no expression, or names what the states do not have.
+    Refusal
+        If a state has a value that TLA+ has not, such as a number of more than 32 bits.
+    """
+    try:
+        found = evaluate(_Path(states), expression)  # type: ignore[arg-type]
+    except TlcError as error:
+        raise bad_request(str(error)) from None
+    rows = range(len(states))
+    texts = (
+        ", ".join("absent" if (v := one.at(row)) is None else format_value(v) for one in found)
+        for row in rows
+    )
+    return tuple(shortened(text, TEXT_CHARS) for text in texts)
+
+
+class _Path:
+    """States as columns, for expressions on state graphs."""
+
+    def __init__(self, states: Sequence[Tree]) -> None:
+        self.fields = tuple(states[0])
+        self.state_count = len(states)
+        self._states = states
+
+    def columns(self, fields: Sequence[str]) -> Columns:
+        """Give the values of some fields in all states."""
+        rows = np.arange(self.state_count)
+        names = fields or self.fields[:1]
+        return interned(
+            {name: ([_value(one[name]) for one in self._states], rows) for name in names}
+        )
+
+
+def _value(tree: Any) -> Any:
+    """Give the TLA+ value of a tree; arguments of functions that are numbers became texts."""
+
+    def plain(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {int(k) if k.isdecimal() else k: plain(one) for k, one in part.items()}
+        return [plain(one) for one in part] if isinstance(part, list | tuple) else part
+
+    return from_python(plain(tree))
+
+
+class WhatIfRoutes:
+    """Answers about steps that were not taken."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._start = lru_cache(maxsize=16)(self._find_start)
+
+    def _find_start(self, kind: str, name: str, at: str) -> Start:
+        if kind == "graph":
+            graph: OpenGraph = self._store.content("graph", name)
+            tree = graph.view.tree(graph.row(at))
+            return _of_state(tree, graph.view.title, "a state of the graph")
+        if not re.fullmatch(r"\d{1,9}", at, re.ASCII):
+            raise bad_request(
+                "what may happen is asked after an event or in a state, by its number"
+            )
+        if kind == "counterexample":
+            found: Counterexample = self._store.content("counterexample", name)
+            if int(at) >= len(found.states):
+                raise bad_request(f"the counterexample has {len(found.states)} states")
+            return _of_state(found.states[int(at)], found.title, f"state {int(at) + 1}")
+        if kind != "run":
+            raise bad_request("kind is one of: counterexample, graph, run")
+        run: RunSource = self._store.content("run", name)
+        if int(at) >= run.opened.total:
+            raise bad_request(f"the run has {run.opened.total:,} events")
+        try:
+            (moment,) = run.moments.get().moments([int(at)])
+        except (UnknownState, ValueError) as error:
+            raise bad_request(f"the state of the cluster is not known here: {error}") from None
+        return Start(moment, f"event {int(at) + 1:,}", EVENT_LENGTH)
+
+    def _asked(self, arguments: Arguments) -> tuple[Start, Sequence[str]]:
+        place = (arguments.part(name) for name in ("kind", "source", "at"))
+        path = arguments.text("path")
+        return self._start(*place), tuple(path.split(",")) if path else ()
+
+    def what_if(self, arguments: Arguments) -> Answer:
+        """Take a path, and list the steps that may come next."""
+        start, path = self._asked(arguments)
+        world = start.cluster()
+        states, actions = [tree_of(world)], [""]
+        for choice in walk(world, path):
+            states.append(tree_of(world))
+            actions.append(title_of(choice))
+        rules = start.moment.rules
+        revision = "hardened" if rules.hardening else rules.revision
+        behaviour = Counterexample(
+            title=f"What if, after {start.title}",
+            claim="",
+            explanation=(),
+            loop=None,
+            stuttering=False,
+            actions=tuple(actions),
+            states=tuple(states),
+        )
+        watched = arguments.text("watch")
+        return api.WhatIf(
+            behaviour=behaviour.view(arguments.part("source")),
+            rules=f"revision {revision}",
+            choices=tuple(_listed(world, states[-1])),
+            actions=ACTION_NAMES,
+            values=values_of(states, watched) if watched else (),
+        )
+
+    def why_not(self, arguments: Arguments) -> Answer:
+        """Explain why a member cannot take an action."""
+        start, path = self._asked(arguments)
+        world = start.cluster()
+        for _ in walk(world, path):
+            pass
+        member = arguments.number("member", 0, world.rules.member_count - 1)
+        name = arguments.required("action")
+        if name not in ACTION_NAMES:
+            raise bad_request(f"there is no action {name}")
+        return why_not(world, member, Action(name))
+
+    def trace(self, arguments: Arguments) -> Answer:
+        """Write the events of a run up to the start, and the tried steps, as a data set."""
+        start, path = self._asked(arguments)
+        if arguments.part("kind") != "run":
+            raise bad_request("only what follows an event of a run is kept as a trace")
+        run: RunSource = self._store.content("run", arguments.part("source"))
+        content = recorded(run.opened, int(arguments.part("at")), start, path)
+        headers = {"Content-Disposition": 'attachment; filename="what-if.parquet"'}
+        return Response(content, 200, headers, "application/vnd.apache.parquet")
+
+
+def _of_state(tree: Tree, model: str, title: str) -> Start:
+    if not (is_cluster(tree) and "log" in tree):
+        raise bad_request("what may happen next is asked in states of Cluster.tla; see the graph")
+    try:
+        return Start(moment_of(tree, rules_of(model, len(tree["member"]))), title, 1)
+    except _UNLIKE as error:
+        reason = " ".join(str(error).split())
+        raise bad_request(f"not a state of Cluster.tla: {reason}") from None
+
+
+def _listed(world: _Cluster, before: Tree) -> Iterator[api.StepChoice]:
+    for choice in choices(world).values():
+        later = world.copy()
+        choice.take(later)
+        after = tree_of(later)
+        i = str(choice.member)
+        changes = list(field_changes(before["member"][i], after["member"][i]))
+        shown = [f"{field} {old} → {new}" for field, old, new in changes[:_MOST_CHANGES]]
+        more = len(changes) - len(shown)
+        yield api.StepChoice(
+            name=choice.name,
+            member=choice.member,
+            action=choice.action,
+            words=shortened(step_words(before, after, title_of(choice)), LABEL_CHARS),
+            changes=(*shown, *((f"and {more} more",) if more else ())),
+        )
+
+
+def why_not(world: World, i: int, action: Action) -> api.WhyNot:
+    """Explain why a member cannot take an action: by the cluster, or by the action's guard.
+
+    TLC evaluates the guard on the input that lets the most happen.
+    """
+    possible = [one for one in choices(world).values() if (one.member, one.action) == (i, action)]
+    operator = find_operator(action.value)
+    kind, s = ACTION_INPUTS[action].message, world.members[i]
+    note, parts = "", tuple[api.GuardPart, ...]()
+    if possible:
+        note = "It is possible here."
+    elif s.module_state is not ModuleState.ACTIVE:
+        note = f"Member {i} is not running: it can only restart."
+    elif kind is not None:
+        waiting = [
+            f"from member {j} behind {place} other"
+            for (j, to), queue in world.channels.items()
+            for place, one in enumerate(queue)
+            if to == i and type(one.message) is kind
+        ]
+        arrives = f"only {', '.join(waiting)}" if waiting else "none is under way"
+        note = f"No {kind.__name__} can arrive at member {i} now: {arrives}."
+    elif not (inputs := list(inputs_of(world, i, action))):
+        note = _LACKS.get(action, "the leader that it follows has no log stream for it")
+        note = f"The cluster does not let member {i}: {note}."
+    else:
+        x = max(inputs, key=_permits)
+        small, _ = renumbered(Step(i, s, action, x, s, ()))
+        trees = {"s": msgspec.to_builtins(s), "x": msgspec.to_builtins(x)}
+        try:
+            found = guard_parts(small, world.rules)
+        except TlcError as error:
+            raise Refusal(503, "tlc", f"TLC could not be asked: {error}") from None
+        parts = tuple(
+            api.GuardPart(
+                text=part,
+                blocks=blocks,
+                values=tuple(
+                    f"{one}.{name} = {value_text(trees[one][name])}"
+                    for one, name in dict.fromkeys(_READ.findall(part) or _STANDING)
+                    if name in trees[one]
+                ),
+            )
+            for part, blocks in found
+        )
+        if not any(part.blocks for part in parts):
+            note = "It is enabled, but changes and sends nothing."
+    return api.WhyNot(note=note, parts=parts, operator=operator)
+
+
+_LACKS: Final = {
+    Action.CONSUME_LOG: "it has no further entry that it may process",
+    Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT: "no term begins where it goes on to process",
+}
+
+
+def _permits(x: Input) -> tuple[object, ...]:
+    sizes = len(x.active), len(x.accepted)
+    return x.interval, x.commit_interval, x.timeout or bool(x.accepted), *sizes, x.position
+
+
+def recorded(opened: OpenRun, at: int, start: Start, path: Sequence[str]) -> bytes:
+    """Write a run up to an event, then the steps of a path, as one Parquet file.
+
+    Checksums of logs are computed anew: those of the run may be of another function.
+    """
+    members: list[list[Event]] = [
+        [
+            msgspec.structs.replace(opened.loaded.columns.event(row), log_checksums=())
+            for row in rows[places <= at].tolist()
+        ]
+        for rows, places in zip(opened.member_rows, opened.places, strict=True)
+    ]
+    world = start.cluster()
+    world.begins_ns = max((one.time_ns for events in members for one in events), default=0)
+    _number(world, members)
+    with tempfile.TemporaryDirectory(prefix="canvass-what-if-") as scratch:
+        folder, out = Path(scratch, "what-if"), Path(scratch, "out")
+        run = msgspec.structs.replace(opened.run, run_id="what-if", without_steps=())
+        with RunRecorder(folder, run, flush=False) as recorder:
+            for i, events in enumerate(members):
+                with EventWriter(folder / f"member-{i}.ndjson", i) as writer:
+                    writer.write(events)
+            world.recorders = [recorder.member(i) for i in range(len(members))]
+            for _ in walk(world, path):
+                pass
+        with DatasetWriter(out) as dataset:
+            write_dataset(Corpus(folder), dataset)
+        (file,) = out.iterdir()
+        return file.read_bytes()
+
+
+def _number(world: World, members: Sequence[Sequence[Event]]) -> None:
+    """Give the messages under way the numbers with which the run sent them."""
+    received = {event.input.id for events in members for event in events}
+    sent: dict[tuple[int, int, Message], list[int]] = defaultdict(list)
+    for i, events in enumerate(members):
+        for send in (send for event in events for send in event.sends):
+            if send.id not in received:
+                sent[i, send.to, send.message].append(int(send.id.split(":")[1]))
+    for (i, j), queue in world.channels.items():
+        for place, one in enumerate(queue):
+            numbers = sent[i, j, one.message]
+            queue[place] = Received(i, numbers.pop() if numbers else NULL_VALUE, one.message)
+
+
+def what_if_questions(store: Store) -> list[Question]:
+    """Give the questions about steps that were not taken."""
+    routes = WhatIfRoutes(store)
+    base = "/what-if/{kind}/{source}/{at}"
+    return [
+        Question(base, routes.what_if),
+        Question(f"{base}/why-not", routes.why_not),
+        Question(f"{base}/trace", routes.trace),
+    ]
