@@ -294,7 +294,7 @@ def test_a_corpus_gives_its_runs_and_a_folder_of_logs_too(good_run: Path, tmp_pa
     (tmp_path / "logs" / "member-0.log").write_text("nothing of Aeron\n")
     sources = list(Opener(Checker(core_lookup())).open(tmp_path))
 
-    assert [(one.kind, one.title, one.imported) for one in sources] == [
+    assert [(one.kind, one.title, "imported from" in one.detail) for one in sources] == [
         ("corpus", tmp_path.name, False),
         ("run", "a", False),
         ("run", "b", False),

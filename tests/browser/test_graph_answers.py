@@ -151,19 +151,6 @@ def test_what_is_left_out_is_counted(server: Asked, view: MemberView) -> None:
     assert state in {node.id for node in part.nodes}
 
 
-def test_a_state_that_must_be_drawn_is_drawn(server: Asked, view: MemberView) -> None:
-    state = view.id_of(int(view.initial[0]))
-    whole = server.get(api.Around, f"{at(server)}/around/{state}", depth=1, limit=1000)
-    for node in whole.nodes[1:]:
-        part = server.get(
-            api.Around, f"{at(server)}/around/{state}", depth=1, limit=1, include=node.id
-        )
-        assert {one.id for one in part.nodes} == {state, node.id}
-        assert any({edge.source, edge.target} == {state, node.id} for edge in part.edges)
-        assert part.left_out.states == len(whole.nodes) - 2
-        assert_nothing_overlaps(part.nodes)
-
-
 def test_only_the_edges_of_chosen_actions_are_drawn(server: Asked, view: MemberView) -> None:
     state = view.id_of(int(view.initial[0]))
     answer = server.get(

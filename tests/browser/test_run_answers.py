@@ -234,6 +234,23 @@ def test_the_timeline_says_the_same_as_the_lanes(server: Asked) -> None:
     assert {one.number: one.kind for one in timeline.marks} == marked
 
 
+def test_the_levels_are_those_of_each_step(server: Asked) -> None:
+    levels = server.get(api.RunTimeline, "/run/good/timeline").levels
+    lanes = server.get(api.Lanes, "/run/good/lanes", count=1000)
+    for one in levels:
+        changes = dict(
+            zip(one.numbers, zip(one.term, one.commit, one.end, strict=True), strict=True)
+        )
+        now: tuple[int, ...] = ()
+        for event in lanes.events:
+            if event.lane == one.member:
+                step = event.reference.replace(":", "/")
+                after = server.get(api.StepView, f"/run/good/step/{step}").after
+                now = changes.get(event.number, now)
+                expected = ("moduleLeadershipTermId", "commitPosition", "recordedPosition")
+                assert now == tuple(after[name] for name in expected)
+
+
 def test_a_step_is_reported_as_the_stream_has_it(server: Asked, good_run: Path) -> None:
     stream = events_of(good_run)[1]
     for place in (0, 1, 17, len(stream) - 1):

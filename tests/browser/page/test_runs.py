@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,6 +84,22 @@ def test_the_further_changes_are_counted_and_drawn_when_asked_for(
     expect(page.locator(".legend-row")).to_contain_text(str(len(edges) - seeds))
     page.keyboard.press("e")
     expect(page.locator(".machine .line")).to_have_count(len(edges))
+
+
+def test_tracks_have_each_members_term_and_positions_here(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=700")
+    expect(page.locator("[data-when]")).to_be_visible()
+    expect(page.locator("[data-tracks]")).to_have_count(0)
+    page.keyboard.press("t")
+    expect(page.get_by_role("img", name="of each member over the run")).to_have_count(3)
+    levels = server.get(api.RunTimeline, f"/run/{ids['sample']}/timeline").levels
+    for one in levels:
+        last = bisect_right(one.numbers, 700) - 1
+        for title, values in (("term", one.term), ("commit position", one.commit)):
+            place = page.locator(f'[data-level-of="{title} {one.member}"]')
+            expect(place).to_have_text(str(values[last]))
 
 
 def test_the_timeline_has_each_members_states_and_a_click_goes_there(

@@ -393,6 +393,19 @@ class TimelineMark(Data, frozen=True):
     text: str
 
 
+class MemberLevels(Data, frozen=True):
+    """How a member's term, commit position and log change over a run; lists of equal length."""
+
+    member: int
+    numbers: tuple[int, ...]
+    """Places in the causal order."""
+    term: tuple[int, ...]
+    """The term that it leads or follows; -1 for none."""
+    commit: tuple[int, ...]
+    end: tuple[int, ...]
+    """The position at which its recorded log ends."""
+
+
 class RunTimeline(Data, frozen=True):
     """Election states, leaderships and marks of a whole run."""
 
@@ -401,6 +414,7 @@ class RunTimeline(Data, frozen=True):
     marks: tuple[TimelineMark, ...]
     bands: tuple[LeaderBand, ...]
     times: tuple[TimeMark, ...]
+    levels: tuple[MemberLevels, ...]
     left_out: int
     """Number of segments and marks at the end that the answer does not contain."""
 

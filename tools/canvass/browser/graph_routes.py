@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.graphs import Extent, OpenGraph, draw
+from canvass.browser.graphs import OpenGraph, draw
 from canvass.browser.labels import edge_words, labels_of
 from canvass.browser.layout import layers_from, place
 from canvass.browser.limits import (
@@ -28,7 +28,7 @@ from canvass.browser.questions import Answer, Arguments, Question, bad_request
 from canvass.browser.sources import Store
 from canvass.graph.predicate import parse
 from canvass.graph.project import Quotient, project
-from canvass.graph.walks import Hop, NoPath, shortest_path
+from canvass.graph.walks import Hop, NoPath, around, shortest_path
 
 KEY_CHARS: Final = 200
 """Longest name of a node of a projection: every edge repeats it."""
@@ -58,12 +58,10 @@ class GraphRoutes:
     def around(self, arguments: Arguments) -> Answer:
         """Draw the states around a state."""
         graph = self._graph(arguments)
-        extent = Extent(
-            depth=arguments.number("depth", 2, DEPTH),
-            limit=arguments.number("limit", 200, DRAWN_STATES, 1),
-            actions=arguments.names("actions"),
-        )
-        return draw(graph, graph.row(arguments.part("state")), extent)
+        row, actions = graph.row(arguments.part("state")), arguments.names("actions")
+        depth = arguments.number("depth", 2, DEPTH)
+        limit = arguments.number("limit", 200, DRAWN_STATES, 1)
+        return draw(graph, row, around(graph.view, row, depth, limit, actions or None))
 
     def find(self, arguments: Arguments) -> Answer:
         """Find the states in which a predicate holds."""

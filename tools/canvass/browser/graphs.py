@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ from canvass.graph.artifact import MemberView
 from canvass.graph.open import open_view
 from canvass.graph.project import map_field
 from canvass.graph.view import EdgeView, StateGraph, Tree
-from canvass.graph.walks import around
+from canvass.graph.walks import Neighbourhood
 from canvass.lanes.of_counterexample import action_name, is_cluster
 
 
@@ -186,28 +185,8 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """The size of a drawing around a state.
-
-    Parameters
-    ----------
-    depth
-        The most steps from that state.
-    limit
-        The most states.
-    actions
-        Only edges of these actions count; without any, all edges.
-    """
-
-    depth: int
-    limit: int
-    actions: tuple[str, ...] = ()
-
-
-def draw(graph: OpenGraph, row: int, extent: Extent) -> api.Around:
+def draw(graph: OpenGraph, row: int, near: Neighbourhood) -> api.Around:
     """Draw the states near a state."""
-    near = around(graph.view, row, extent.depth, extent.limit, extent.actions or None)
     rows = near.rows.tolist()
     number = {one: place_of for place_of, one in enumerate(rows)}
     pairs = [(number[one.source], number[one.target]) for one in near.arrows]

@@ -172,7 +172,7 @@ class Opener:
     def run_source(self, path: Path, run_id: str) -> Source:
         """Give the source of a run."""
         content = Lazy(lambda: self._run(path, run_id))
-        return Source("run", run_id, shown(path), path, content, run_id)
+        return Source("run", run_id, shown(path), path, content)
 
     def _run(self, path: Path, run_id: str, logs: Path | None = None) -> RunSource:
         return RunSource(path, run_id, self._checker, logs)
@@ -193,7 +193,7 @@ class Opener:
 
         sample = logs in (_PACKAGED_SAMPLE, _CHECKOUT_SAMPLE)
         detail = "a shipped sample" if sample else f"imported from {shown(logs)}"
-        return Source("run", title, detail, logs, Lazy(make), imported=True)
+        return Source("run", title, detail, logs, Lazy(make))
 
     def samples(self) -> Iterator[Source]:
         """Give the sample run, and a state graph if the user's cache has one.

@@ -490,6 +490,7 @@ def timeline_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunTimeline:
         marks=tuple(marks[:MAX_PARTS]),
         bands=bands_of(opened.tracks, opened.total),
         times=times_of(opened.loaded.columns, opened.lanes.rows),
+        levels=tuple(track.levels(member) for member, track in enumerate(opened.tracks)),
         left_out=left_out,
     )
 

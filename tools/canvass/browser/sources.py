@@ -85,10 +85,6 @@ class Source:
     detail: str
     path: Path
     content: Lazy[Any] = field(repr=False)
-    run_id: str = ""
-    """Id of a run in a data set; empty for other sources."""
-    imported: bool = False
-    """Whether the run is imported from event logs when its content is made."""
     inner: Callable[[int], Source | None] | None = field(default=None, repr=False)
     """For a corpus or report: gives the source of a run by the run's number."""
 

@@ -26,6 +26,12 @@ MAX_TIMES: Final = 600
 """Most samples of the clock: an axis has no room for more."""
 LEAST_SPAN_NS: Final = 1_000_000
 MAX_BANDS: Final = 1000
+MAX_LEVELS: Final = 1000
+"""Most changes of a member's levels: more would each be narrower than a pixel."""
+_LEVELS: Final = [
+    STATE_INDEX[name]
+    for name in ("module_leadership_term_id", "commit_position", "recorded_position")
+]
 QUIET_EVENTS: Final = 20
 """A member without events among this many last events of the run is shown as ended."""
 _ELECTION: Final = STATE_ENUMS["election_state"]
@@ -66,6 +72,7 @@ class Track:
         self.places = places
         self.state = state[:, STATE_INDEX["election_state"]]
         self.role = state[:, STATE_INDEX["role"]]
+        self._levels = state[:, _LEVELS]
         self._time = columns.time_ns[rows]
         self._restart = columns.action[rows] == _RESTART
         term = state[:, STATE_INDEX["module_leadership_term_id"]]
@@ -117,6 +124,13 @@ class Track:
             )
         if self._ends:
             yield api.Segment(start=int(self.places[-1]) + 1, election_state="", status=ENDED)
+
+    def levels(self, member: int) -> api.MemberLevels:
+        """Give the changes of the member's term, commit position and end of the log."""
+        changes = np.flatnonzero((np.diff(self._levels, axis=0, prepend=-2) != 0).any(axis=1))
+        kept = changes[:: -(-len(changes) // MAX_LEVELS) or 1]
+        columns = map(tuple, [self.places[kept].tolist(), *self._levels[kept].T.tolist()])
+        return api.MemberLevels(member, *columns)
 
     def bands(self, member: int, total: int) -> Iterator[api.LeaderBand]:
         """Give the member's leaderships."""

@@ -338,6 +338,15 @@ export interface TimelineMark {
   readonly text: string;
 }
 
+/** How a member's term, commit position and log change over a run; lists of equal length. */
+export interface MemberLevels {
+  readonly member: number;
+  readonly numbers: readonly number[];
+  readonly term: readonly number[];
+  readonly commit: readonly number[];
+  readonly end: readonly number[];
+}
+
 /** Election states, leaderships and marks of a whole run. */
 export interface RunTimeline {
   readonly total: number;
@@ -345,6 +354,7 @@ export interface RunTimeline {
   readonly marks: readonly TimelineMark[];
   readonly bands: readonly LeaderBand[];
   readonly times: readonly TimeMark[];
+  readonly levels: readonly MemberLevels[];
   readonly leftOut: number;
 }
 

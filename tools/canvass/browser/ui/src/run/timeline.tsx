@@ -1,10 +1,12 @@
 // Time from left to right: the members' election states, and the current event.
 
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { RunTimeline, RunView } from "../api/types";
+import { useKeys } from "../keys/keys";
 import { useSize } from "../parts/use_size";
 import { plural } from "../words/visible";
 import { useEventAt } from "./event_at";
+import { LevelTracks } from "./level_tracks";
 import { TimelinePicture, TIMELINE_TOP } from "./timeline_picture";
 import { timeScale } from "./time_scale";
 
@@ -21,6 +23,8 @@ export function Timeline(
   },
 ) {
   const { event } = useEventAt(run.id, at);
+  const [tracks, setTracks] = useState(false);
+  useKeys("Time", [{ keys: ["t"], does: "terms and positions under the timeline, or not", run: () => setTracks((was) => !was) }]);
   const holder = useRef<HTMLDivElement>(null);
   const { width } = useSize(holder);
   const last = Math.max(0, run.events - 1);
@@ -37,6 +41,7 @@ export function Timeline(
         </button>
         <button type="button" onClick={() => to(at + 1)} disabled={at >= last} aria-label="Next event" title="→">▶</button>
         <button type="button" onClick={() => to(last)} disabled={at >= last} aria-label="Last event" title="End">▶|</button>
+        <button type="button" onClick={() => setTracks(!tracks)} aria-pressed={tracks} aria-label="Terms and positions" title="t">≋</button>
         <output class="place" data-place={at}>
           {run.events === 0 ? "no events" : `event ${(at + 1).toLocaleString("en")} of ${run.events.toLocaleString("en")}`}
         </output>
@@ -49,6 +54,7 @@ export function Timeline(
         <div class="timeline-place" ref={holder}>
           {timeline && width > 0
             ? <TimelinePicture timeline={timeline} run={run} at={at} width={width} scale={scale} show={to} /> : null}
+          {timeline && width > 0 && tracks ? <LevelTracks timeline={timeline} at={at} width={width} scale={scale} /> : null}
           <input
             type="range"
             min={0}
