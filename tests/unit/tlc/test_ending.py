@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import select
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from canvass.tlc import Outcome, TlcRun
-from canvass.tlc.events import InitialStates, Started
+from canvass.tlc.events import Event, InitialStates, Message
 from canvass.tlc.runner import _CHILD_PROCESS
 from support.interrupting import heed_interrupts
 from support.tlc_cases import CASES, SPECS
@@ -50,9 +51,16 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert list(tmp_path.iterdir()) == []
 
 
+def java_of(event: Event) -> int | None:
+    """Give the process id in TLC's message that the search has begun; None for another event."""
+    if isinstance(event, Message) and (found := re.search(r"\[pid: (\d+)\]", event.text)):
+        return int(found[1])
+    return None
+
+
 def started(running: TlcRun) -> int:
     """Run until Java has printed its process id."""
-    return next(event.pid for event in running if isinstance(event, Started) and event.pid)
+    return next(java for event in running if (java := java_of(event)) is not None)
 
 
 def test_leaving_early_kills_java(folders: Path) -> None:
@@ -113,8 +121,7 @@ def test_a_run_without_references_ends(folders: Path) -> None:
 
 def test_java_that_is_killed_from_outside_is_an_error(folders: Path) -> None:
     with endless() as running:
-        java = next(event.pid for event in running if isinstance(event, Started))
-        assert java is not None
+        java = started(running)
         os.kill(java, signal.SIGKILL)
         result = running.wait()
 
@@ -127,11 +134,11 @@ def test_java_that_is_killed_from_outside_is_an_error(folders: Path) -> None:
 PROGRAM = f"""
 import sys
 from canvass.tlc import TlcConfig, check
-from canvass.tlc.events import InitialStates, Started
+from canvass.tlc.events import InitialStates, Message
 
 def show(event):
-    if isinstance(event, Started):
-        print(event.pid, flush=True)
+    if isinstance(event, Message) and "[pid: " in event.text:
+        print(event.text.partition("[pid: ")[2].partition("]")[0], flush=True)
     if isinstance(event, InitialStates):
         print("searching", flush=True)
 

@@ -1,6 +1,7 @@
-"""The events of a run of TLC, typed and immutable; ``output`` reads them from TLC's text.
+"""The events of a run of TLC, immutable; ``output`` reads them from TLC's text.
 
-A number is ``None`` if TLC did not report it.
+What a caller follows during a run has a type of its own; the rest are messages, which `results`
+reads by their codes. A number is ``None`` if TLC did not report it.
 """
 
 from __future__ import annotations
@@ -43,36 +44,10 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Banner:
-    """The version in TLC's first message, for example ``2.15``."""
-
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """The mode, ``"check"`` or ``"simulate"``, the seed and the process id of Java."""
-
-    mode: str
-    seed: int | None
-    pid: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ParseStarted:
-    """The parser starts."""
-
-
-@dataclass(frozen=True, slots=True)
 class ParseOutput:
     """One line that the parser printed, or Java before it."""
 
     line: str
-
-
-@dataclass(frozen=True, slots=True)
-class ParseFinished:
-    """The parser has finished or failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +59,7 @@ class InitialStates:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of the search.
+    """Progress of the search, or its final numbers.
 
     ``depth`` is the current level, ``queue`` the number of waiting states. In simulation only
     ``generated`` and, with newer versions, ``traces`` are known.
@@ -106,24 +81,6 @@ class UserOutput:
     """
 
     line: str
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorReported:
-    """An error message; ``name`` is the property in it, ``None`` if it names none."""
-
-    code: int
-    text: str
-    name: str | None
-    inner_codes: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class WarningReported:
-    """A warning message."""
-
-    code: int
-    text: str
 
 
 @dataclass(frozen=True)
@@ -163,75 +120,13 @@ class TraceState:
 
 
 @dataclass(frozen=True, slots=True)
-class BackToState:
-    """The behaviour returns to state ``number``: the end of a lasso."""
-
-    number: int
-    action: str | None
-    location: Location | None
-
-
-@dataclass(frozen=True, slots=True)
-class Stuttering:
-    """The behaviour stays in its last state: it stutters."""
-
-
-@dataclass(frozen=True, slots=True)
-class SuccessReported:
-    """TLC's own statement that no error was found."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class FinalStats:
-    """Final numbers of generated states, distinct states, and states left on the queue."""
-
-    generated: int
-    distinct: int | None
-    queue: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class SearchDepth:
-    """Depth of the complete search: the number of states on the longest of the shortest paths."""
-
-    depth: int
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """TLC's last message; ``seconds`` is the duration in it."""
-
-    seconds: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Message:
-    """Any other message."""
+    """Any other message; ``inner`` has the codes of the messages within it."""
 
     code: int
     severity: Severity
     text: str
+    inner: tuple[int, ...] = ()
 
 
-Event: TypeAlias = (
-    Banner
-    | Started
-    | ParseStarted
-    | ParseOutput
-    | ParseFinished
-    | InitialStates
-    | Progress
-    | UserOutput
-    | ErrorReported
-    | WarningReported
-    | TraceState
-    | BackToState
-    | Stuttering
-    | SuccessReported
-    | FinalStats
-    | SearchDepth
-    | Finished
-    | Message
-)
+Event: TypeAlias = ParseOutput | InitialStates | Progress | UserOutput | TraceState | Message

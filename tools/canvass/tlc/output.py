@@ -14,27 +14,15 @@ from typing import Final
 
 from canvass.tlc import codes
 from canvass.tlc.events import (
-    BackToState,
-    Banner,
-    ErrorReported,
     Event,
-    FinalStats,
-    Finished,
     InitialStates,
     Location,
     Message,
-    ParseFinished,
     ParseOutput,
-    ParseStarted,
     Progress,
-    SearchDepth,
     Severity,
-    Started,
-    Stuttering,
-    SuccessReported,
     TraceState,
     UserOutput,
-    WarningReported,
 )
 
 _MARK: Final = "@!@!@"
@@ -42,11 +30,10 @@ _START: Final = re.compile(r"@!@!@STARTMSG (-?\d+):(\d+) @!@!@")
 _END: Final = re.compile(r"@!@!@ENDMSG (-?\d+) @!@!@")
 
 _PLACE: Final = r"line (\d+), col (\d+) to line (\d+), col (\d+) of module (\w+)"
-_BANNER: Final = re.compile(r"TLC2 Version (\S+)")
 _STATE: Final = re.compile(
     rf"(?:(?:State )?(\d+): <(.*?)(?: {_PLACE}(?: \([\d ]+\))?)?>|STATE_(\d+) ==)\s*\Z"
 )
-_BACK: Final = re.compile(rf"(?:(\d+): )?Back to state:?(?: (\d+):?)?(?: <(.*?)(?: {_PLACE})?>)?")
+_BACK: Final = re.compile(r"(?:(\d+): )?Back to state:?(?: (\d+))?")
 _CALL: Final = re.compile(r"([\w!]+)\((.*)\)\Z", re.DOTALL)
 _INITIAL: Final = frozenset({"Initial predicate", "Initial Predicate", "Init"})
 _PROGRESS: Final = re.compile(
@@ -60,19 +47,14 @@ _STATS: Final = re.compile(
     r"([\d,]+) states generated, ([\d,]+) distinct states found(?:, ([\d,]+))?"
 )
 _STATS_SIMULATE: Final = re.compile(r"The number of states generated: ([\d,]+)")
-_DEPTH: Final = re.compile(r"The depth of the complete state graph search is ([\d,]+)")
 _INITIAL_STATES: Final = re.compile(
     r"initial states: ([\d,]+)(?: states? generated, with ([\d,]+))?"
 )
-_DURATION: Final = re.compile(r"(\d+)\s*(ms|min|s|h|d)\b")
-_MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NAMED: Final = re.compile(
     r"(?:Evaluating )?(?:[Ii]nvariant|Action property|Temporal property|Property|Assumption) (.+?) "
     r"(?:is|was|failed)\b"
 )
 _INITIAL_STATE: Final = "\nWhile working on the initial state:\n"
-_SEED: Final = re.compile(r"\bseed (-?\d+)")
-_PID: Final = re.compile(r"\[pid: (\d+)\]")
 
 
 def _number(text: str | None) -> int | None:
@@ -162,48 +144,26 @@ class OutputReader:
     def _decode(self, frame: _Frame) -> Iterator[Event]:
         text = "\n".join(frame.lines).strip("\n")
         code = frame.code
-        if code == codes.PARSER_START:
-            self._parsing = True
-            yield ParseStarted()
-        elif code == codes.PARSER_END:
-            self._parsing = False
-            yield ParseFinished()
-        elif code in _DECODERS:
-            event = _DECODERS[code](text)
-            yield Message(code, frame.severity, text) if event is None else event
-        elif frame.severity in (Severity.ERROR, Severity.BUG):
-            yield from _error(code, text, tuple(frame.inner))
-        elif frame.severity is Severity.WARNING:
-            yield WarningReported(code, text)
-        else:
-            yield Message(code, frame.severity, text)
+        if code in (codes.PARSER_START, codes.PARSER_END):
+            self._parsing = code == codes.PARSER_START
+        event = _DECODERS[code](text) if code in _DECODERS else None
+        if event is not None:
+            yield event
+            return
+        state = ""
+        if frame.severity in (Severity.ERROR, Severity.BUG):
+            initial = code in (codes.INVARIANT_VIOLATED_INITIAL, codes.PROPERTY_VIOLATED_INITIAL)
+            head, _, state = text.partition("\n" if initial else _INITIAL_STATE)
+            text = head if state else text
+        yield Message(code, frame.severity, text, tuple(frame.inner))
+        if state:
+            yield TraceState(1, None, None, None, state)
 
 
 def violated_name(text: str) -> str | None:
     """Give the property that an error message names; None if it names none."""
     named = _NAMED.match(text)
     return named[1] if named else None
-
-
-def _error(code: int, text: str, inner: tuple[int, ...]) -> Iterator[Event]:
-    name = violated_name(text)
-    initial = code in (codes.INVARIANT_VIOLATED_INITIAL, codes.PROPERTY_VIOLATED_INITIAL)
-    head, _, state = text.partition("\n" if initial else _INITIAL_STATE)
-    yield ErrorReported(code, head if state else text, name, inner)
-    if state:
-        yield TraceState(1, None, None, None, state)
-
-
-def _banner(text: str) -> Event | None:
-    match = _BANNER.match(text)
-    return Banner(match[1]) if match else None
-
-
-def _started(text: str, mode: str) -> Event:
-    seed, pid = (
-        int(found[1]) if (found := pattern.search(text)) else None for pattern in (_SEED, _PID)
-    )
-    return Started(mode, seed, pid)
 
 
 def read_state(text: str) -> TraceState | None:
@@ -227,14 +187,12 @@ def _action(text: str | None) -> tuple[str | None, str | None]:
     return (None, None) if text is None or text in _INITIAL else called(text)
 
 
-def read_back(text: str) -> BackToState | None:
-    """Read the line that ends a lasso; None for other lines."""
+def read_back(text: str) -> int | None:
+    """Give the state to which a lasso returns, from the line that ends it; None for other lines."""
     match = _BACK.match(text)
-    if not match or not (match[1] or match[2]):
-        return None
     # "4: Back to state: <..>" for tools, "Back to state 4: <..>" for people.
-    action, _ = _action(match[3])
-    return BackToState(int(match[2] or match[1]), action, _place(match.groups()[3:8]))
+    number = match and (match[2] or match[1])
+    return int(number) if number else None
 
 
 def _progress(text: str) -> Event | None:
@@ -248,14 +206,9 @@ def _progress(text: str) -> Event | None:
 
 def _stats(text: str) -> Event | None:
     if match := _STATS.match(text):
-        return FinalStats(_count(match[1]), _number(match[2]), _number(match[3]))
+        return Progress(_count(match[1]), _number(match[2]), _number(match[3]), None)
     match = _STATS_SIMULATE.match(text)
-    return FinalStats(_count(match[1]), None, None) if match else None
-
-
-def _depth(text: str) -> Event | None:
-    match = _DEPTH.match(text)
-    return SearchDepth(_count(match[1])) if match else None
+    return Progress(_count(match[1]), None, None, None) if match else None
 
 
 def _initial_states(text: str) -> Event | None:
@@ -263,22 +216,8 @@ def _initial_states(text: str) -> Event | None:
     return InitialStates(_count(match[2] or match[1])) if match else None
 
 
-def _finished(text: str) -> Event:
-    parts = _DURATION.findall(text.partition(" at ")[0])
-    elapsed_ms = sum(int(number) * _MILLISECONDS[unit] for number, unit in parts)
-    return Finished(elapsed_ms / 1000 if parts else None)
-
-
 _DECODERS: Final[dict[int, Callable[[str], Event | None]]] = {
-    codes.VERSION: _banner,
-    codes.MODE_SIMULATE: lambda text: _started(text, "simulate"),
-    codes.BACK_TO_STATE: read_back,
-    codes.STUTTERING: lambda _: Stuttering(),
-    codes.SUCCESS: SuccessReported,
-    codes.DEPTH: _depth,
     codes.STATS_SIMULATE: _stats,
-    codes.FINISHED: _finished,
-    **dict.fromkeys(codes.MODE_CHECK, lambda text: _started(text, "check")),
     **dict.fromkeys(codes.STATE_PRINT, read_state),
     **dict.fromkeys(codes.PROGRESS, _progress),
     **dict.fromkeys(codes.STATS, _stats),

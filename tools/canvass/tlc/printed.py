@@ -209,7 +209,7 @@ class _Reader:
             if back is None:
                 self.found.stuttering = True
             else:
-                self.found.loop = back.number
+                self.found.loop = back
         return True
 
 

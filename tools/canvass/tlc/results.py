@@ -20,23 +20,15 @@ from canvass.tlc import codes
 from canvass.tlc.convert import to_itf_trace
 from canvass.tlc.errors import RunError
 from canvass.tlc.events import (
-    BackToState,
-    Banner,
-    ErrorReported,
     Event,
-    FinalStats,
-    Finished,
     InitialStates,
+    Message,
     ParseOutput,
     Progress,
-    SearchDepth,
-    Started,
-    Stuttering,
-    SuccessReported,
+    Severity,
     TraceState,
-    UserOutput,
-    WarningReported,
 )
+from canvass.tlc.output import read_back, violated_name
 
 
 class Outcome(Enum):
@@ -232,6 +224,10 @@ _BY_EXIT: Final[dict[int, Outcome]] = {
     codes.EXIT_ERROR: Outcome.SYSTEM_ERROR,
 }
 
+_BANNER: Final = re.compile(r"TLC2 Version (\S+)")
+_SEED: Final = re.compile(r"\bseed (-?\d+)")
+_DEPTH: Final = re.compile(r"The depth of the complete state graph search is ([\d,]+)")
+
 # Messages that only introduce the states after them.
 _INTRODUCTIONS: Final = frozenset({codes.TRACE_FOLLOWS, codes.COUNTER_EXAMPLE_FOLLOWS})
 
@@ -276,72 +272,73 @@ class ResultBuilder:
         self._finished = False
         self._simulation = False
 
-    def add(self, event: Event) -> None:  # noqa: C901 - one flat case per kind of event
+    def add(self, event: Event) -> None:
         """Take the next event."""
         match event:
-            case UserOutput():
-                pass
-            case ErrorReported():
-                self._error(event)
+            case Message():
+                self._message_of(event)
             case TraceState() if self._violations:
                 self._extend(states=(*self._violations[-1].states, event))
-            case BackToState(number=number) if self._violations:
-                self._extend(loop=number - 1)
-            case Stuttering() if self._violations and self._violations[-1].states:
-                self._extend(stuttering=True, loop=len(self._violations[-1].states) - 1)
-            case Progress() | FinalStats():
-                self._count(event)
-            case SearchDepth(depth=depth):
-                self._set(depth=depth)
-            case Banner(version=version):
-                self._set(tlc_version=version)
-            case Started(seed=seed, mode=mode):
-                self._set(seed=seed)
-                self._simulation = mode == "simulate"
+            case Progress():
+                self._set(generated=event.generated, distinct=event.distinct, queue=event.queue)
+                if event.depth is not None:
+                    self._set(depth=event.depth)
             case ParseOutput(line=line) if not _PARSER_PROGRESS.match(line):
                 self._parser.append(line)
             case InitialStates(distinct=distinct):
                 self._initial_states = distinct
-            case WarningReported(text=text):
-                self._warnings.append(text)
-            case SuccessReported():
-                self._claims_success = True
-            case Finished():
-                self._finished = True
             case _:
                 pass
+
+    def _message_of(self, message: Message) -> None:
+        code, text = message.code, message.text
+        states = len(self._violations[-1].states) if self._violations else 0
+        if code == codes.BACK_TO_STATE and states and (number := read_back(text)):
+            self._extend(loop=number - 1)
+        elif code == codes.STUTTERING and states:
+            self._extend(stuttering=True, loop=states - 1)
+        elif code == codes.DEPTH and (found := _DEPTH.match(text)):
+            self._set(depth=int(found[1].replace(",", "")))
+        elif code == codes.VERSION and (found := _BANNER.match(text)):
+            self._set(tlc_version=found[1])
+        elif code in codes.MODE_CHECK or code == codes.MODE_SIMULATE:
+            self._simulation = code == codes.MODE_SIMULATE
+            self._set(seed=int(found[1]) if (found := _SEED.search(text)) else None)
+        elif code == codes.SUCCESS:
+            self._claims_success = True
+        elif code == codes.FINISHED:
+            self._finished = True
+        elif message.severity in (Severity.ERROR, Severity.BUG):
+            self._error(message)
+        elif message.severity is Severity.WARNING:
+            self._warnings.append(text)
 
     def _set(self, **changes: object) -> None:
         self._result = replace(self._result, **changes)  # type: ignore[arg-type]
 
-    def _count(self, event: Progress | FinalStats) -> None:
-        self._set(generated=event.generated, distinct=event.distinct, queue=event.queue)
-        if isinstance(event, Progress) and event.depth is not None:
-            self._set(depth=event.depth)
-
     def _extend(self, **changes: object) -> None:
         self._violations[-1] = replace(self._violations[-1], **changes)  # type: ignore[arg-type]
 
-    def _error(self, event: ErrorReported) -> None:
-        if event.code in _INTRODUCTIONS:
+    def _error(self, message: Message) -> None:
+        if message.code in _INTRODUCTIONS:
             return
-        text = _EXCEPTION.sub("", event.text, count=1).strip()
+        text = _EXCEPTION.sub("", message.text, count=1).strip()
+        found = (*message.inner, message.code)
         # In 2.15 these two may come as an exception of the specification.
-        if event.code == codes.STACK_OVERFLOW or _STACK_OVERFLOW in text[:200]:
-            event = replace(event, code=codes.STACK_OVERFLOW, inner_codes=())
+        if message.code == codes.STACK_OVERFLOW or _STACK_OVERFLOW in text[:200]:
+            found = (codes.STACK_OVERFLOW,)
             text = f"{_STACK_HINT}\n\n{text}"
-        elif event.code in codes.OUT_OF_MEMORY or _HEAP_EXHAUSTED.search(text[:200]):
-            event = replace(event, code=min(codes.OUT_OF_MEMORY), inner_codes=())
+        elif message.code in codes.OUT_OF_MEMORY or _HEAP_EXHAUSTED.search(text[:200]):
+            found = (min(codes.OUT_OF_MEMORY),)
             text = f"{_HEAP_HINT}\n\n{text}"
-        known = [
-            _BY_MESSAGE[code] for code in (*event.inner_codes, event.code) if code in _BY_MESSAGE
-        ]
-        outcome = known[0] if known else Outcome.UNKNOWN
+        outcome = next(
+            (_BY_MESSAGE[code] for code in found if code in _BY_MESSAGE), Outcome.UNKNOWN
+        )
         if self._violations and not outcome.is_violation:
             # TLC explains the previous error.
             self._extend(message=f"{self._violations[-1].message}\n\n{text}")
             return
-        name = event.name
+        name = violated_name(message.text)
         if outcome is Outcome.LIVENESS and name is None:
             if len(self._properties) == 1:
                 name = self._properties[0]
