@@ -26,6 +26,7 @@ from canvass.lanes.of_counterexample import action_name
 from canvass.spec import ModelEntry, load_manifest, spec_root
 from canvass.tlc import TlcConfig, TraceState, check
 from support.findings import config_of, found_by_reduced_searches, models_of_a_push, run_of
+from support.tla_values import bound
 
 REPLAYED = Path(__file__).parent / "Replayed.tla"
 MODELS = {model.name: model for model in load_manifest().models}
@@ -74,13 +75,12 @@ def replaying(model: ModelEntry) -> TlcConfig:
 
 
 @pytest.mark.parametrize("model", findings())
-def test_each_step_is_one_of_the_unreduced_cluster(model: ModelEntry) -> None:
+def test_each_step_is_one_of_the_unreduced_cluster(model: ModelEntry, tmp_path: Path) -> None:
     states = states_of(model)
+    behaviour = tuple(dict(state.values) for state in states)
     found = check(
-        REPLAYED,
-        replaying(model),
-        constants={"Behaviour": tuple(dict(state.values) for state in states)},
-        library=(spec_root(),),
+        *bound(REPLAYED, replaying(model), "Behaviour", behaviour, tmp_path),
+        library=(spec_root(), REPLAYED.parent),
         check_deadlock=False,
         workers=1,
     )

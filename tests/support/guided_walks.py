@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from canvass.cli.models import config_of
 from canvass.spec import load_manifest, spec_root
 from canvass.tlc import TlcOptions, run
+from support.tla_values import bound
 
 Course = tuple[tuple[int, int], ...]
 
@@ -56,18 +59,20 @@ def stage(aim: Aim, course: Course, goal: str) -> list[tuple[int, int]]:
     }
     config = config_of(spec_root(), entry)
     config = replace(config, constants={**config.constants, **constants})
-    options = TlcOptions(workers=1, heap_mib=512)
+    options = TlcOptions(workers=1, heap_mib=512, library=(spec_root(),))
     module = spec_root() / f"{entry.module}.tla"
     found: list[tuple[int, int]] = []
-    with run(module, config, options, constants={"Course": course}) as tlc:
-        for value in tlc.printed_values():
-            _, name, walk, step = value
-            if name == goal and step >= begin:
-                found.append((walk, step + 1))
-                if len(found) == CANDIDATES:
-                    break
-        else:
-            assert tlc.wait().ok
+    with TemporaryDirectory() as folder:
+        module, config = bound(module, config, "Course", course, Path(folder))
+        with run(module, config, options) as tlc:
+            for value in tlc.printed_values():
+                _, name, walk, step = value
+                if name == goal and step >= begin:
+                    found.append((walk, step + 1))
+                    if len(found) == CANDIDATES:
+                        break
+            else:
+                assert tlc.wait().ok
     return found
 
 

@@ -28,13 +28,13 @@ from canvass.tlc import (
     ModelValue,
     Value,
     format_value,
-    from_python,
     parse_state,
     read_dump,
     sort_key,
 )
 from support.examples import examples
 from support.state_graphs import dot_text, numbered, view_of
+from support.tla_values import from_python
 from support.tlc_cases import FIXTURES
 
 atoms = st.one_of(

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.tlc import Value, from_python, parse_value
+from canvass.tlc import Value, parse_value
 from canvass.tlc.changes import Change, ChangeKind, changes, state_changes
+from support.tla_values import from_python
 
 
 def shown(before: str, after: str) -> list[str]:

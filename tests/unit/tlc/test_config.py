@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from canvass.tlc import ConfigError, ModelValue, OptionError, TlcConfig, TlcOptions, parse_config
-from canvass.tlc.config import bind_constants
+from canvass.tlc import ConfigError, OptionError, TlcConfig, TlcOptions, parse_config
 
 EVERYTHING = r"""
 \* A comment with CONSTANT in it.
@@ -77,54 +76,6 @@ def test_another_text_than_a_configuration_is_refused_by_name(text: str, reason:
 
     assert reason in str(caught.value)
     assert str(caught.value).startswith("Model.cfg: ")
-
-
-def test_simple_constants_go_into_the_configuration() -> None:
-    start = TlcConfig(constants={"N": "= 1", "M": "<- Old"})
-
-    bound = bind_constants(
-        start, "Spec", {"N": 3, "S": {"a", "b"}, "M": ModelValue("m"), "P": {ModelValue("p")}}
-    )
-
-    assert bound.module is None
-    assert bound.config.constants == {
-        "N": "= 3",
-        "M": "= m",
-        "S": '= {"a", "b"}',
-        "P": "= {p}",
-    }
-
-
-def test_other_constants_go_into_a_module() -> None:
-    bound = bind_constants(
-        TlcConfig(), "Spec", {"A": (1, -2), "B": {3: ModelValue("m")}, "C": 'say "x"'}
-    )
-
-    assert bound.module == "canvass_Spec"
-    assert bound.module_text == (
-        "---- MODULE canvass_Spec ----\n"
-        "EXTENDS Spec, Integers, TLC\n"
-        "CONSTANTS m\n"
-        "canvass_A == <<1, -2>>\n"
-        "canvass_B == (3 :> m)\n"
-        'canvass_C == "say \\"x\\""\n'
-        "====\n"
-    )
-    assert bound.config.constants == {
-        "A": "<- canvass_A",
-        "B": "<- canvass_B",
-        "C": "<- canvass_C",
-        "m": "= m",
-    }
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("x y", 1), ("-x", 1), ("x", 2**31), ("x", None), ("x", "ä" * 2), ("x", ("\x00",))],
-)
-def test_an_invalid_constant_is_refused(name: str, value: Any) -> None:
-    with pytest.raises(OptionError, match=r"^constant "):
-        bind_constants(TlcConfig(), "Spec", {name: value})
 
 
 @pytest.mark.parametrize(

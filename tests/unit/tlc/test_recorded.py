@@ -209,7 +209,7 @@ def test_an_exhausted_heap_names_the_option() -> None:
 def test_the_stream_of_a_success_is_complete_and_in_order() -> None:
     read = events(recorded("coverage"))
     kinds = [one.code if isinstance(one, Message) else type(one) for one in read]
-    order = [codes.VERSION, 2187, codes.PARSER_START, codes.PARSER_END, InitialStates]
+    order: list[Any] = [codes.VERSION, 2187, codes.PARSER_START, codes.PARSER_END, InitialStates]
     order += [Progress, codes.DEPTH, codes.FINISHED]
 
     places = [kinds.index(kind) for kind in order]

@@ -28,7 +28,6 @@ from canvass.tlc import (
     find_jar,
     find_java,
     format_value,
-    from_python,
     join_values,
     parse_state,
     parse_value,
@@ -36,6 +35,7 @@ from canvass.tlc import (
     run,
 )
 from canvass.tlc.events import Event, InitialStates
+from support.tla_values import bound, from_python
 from support.tlc_cases import CASES, FIXTURES, SHAPES, SIMPLE, SPECS, counter
 from support.tlc_reading import EXIT_CODES, interpret, recorded
 
@@ -96,21 +96,20 @@ def graph_line(item: DumpState | DumpEdge) -> tuple[Any, ...]:
     return (item.id, item.text)
 
 
-def test_constants_of_every_kind_arrive_unchanged(tmp_path: Path) -> None:
+def test_values_of_every_kind_are_read_as_they_were_written(tmp_path: Path) -> None:
     m1 = ModelValue("m1")
     thing = from_python(
         {
-            "LET": {(1, -1): {"x", "y"}, (): set()},
-            "deep": [{"a": {m1, ModelValue("new")}}, {m1: 'q"uo \\ b\n\t@@ :>'}, -(2**31)],
+            "any": {(1, -1): {"x", "y"}, (): set()},
+            "deep": [{"a": {m1, ModelValue("m2")}}, {m1: 'q"uo \\ b\n\t@@ :>'}, 1 - 2**31],
             "none": {},
             "sets": {frozenset({1, 2}), frozenset()},
         }
     )
 
     result = check(
-        SPECS / "Shapes.tla",
-        SHAPES,
-        constants={"Thing": thing},
+        *bound(SPECS / "Shapes.tla", SHAPES, "Thing", thing, tmp_path),
+        library=(SPECS,),
         dump=tmp_path / "s.dot",
         heap_mib=HEAP_MIB,
     )

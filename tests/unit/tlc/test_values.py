@@ -16,17 +16,16 @@ from canvass.tlc import (
     TlaValueError,
     Value,
     format_value,
-    from_python,
     function,
     ordered,
     parse_value,
     sort_key,
     to_itf_trace,
-    to_tla,
 )
 from canvass.tlc.convert import to_itf_value
 from canvass.tlc.values import same
 from support.itf_values import from_itf_value
+from support.tla_values import from_python
 from support.tlc_values import values
 
 KINDS: list[Value] = [
@@ -155,14 +154,6 @@ def test_python_data_and_values_are_converted_both_ways() -> None:
         '[acks |-> {1, 2}, by |-> (0 :> "x"), leader |-> TRUE, members |-> <<0, 1>>]'
     )
     assert value == data
-
-
-def test_source_text_can_be_written_in_a_module() -> None:
-    assert to_tla(-(2**31)) == "(-2147483647 - 1)"
-    assert to_tla({"LET": 1, "a": {}}) == '("LET" :> 1 @@ "a" :> <<>>)'
-    assert to_tla('"]\\ @@ IOExec(<<>>)\n') == '"\\"]\\\\ @@ IOExec(<<>>)\\n"'
-    with pytest.raises(TlaValueError, match="ASCII"):
-        to_tla("ä")
 
 
 @given(values)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from canvass.tlc.config import TlcConfig, parse_config
-    from canvass.tlc.convert import from_python, to_itf_trace, to_tla
+    from canvass.tlc.convert import to_itf_trace
     from canvass.tlc.dump import Dump, DumpEdge, DumpState, read_dump
     from canvass.tlc.errors import (
         ConfigError,
@@ -75,7 +75,6 @@ __all__ = [
     "find_jar",
     "find_java",
     "format_value",
-    "from_python",
     "function",
     "join_values",
     "ordered",
@@ -86,7 +85,6 @@ __all__ = [
     "run",
     "sort_key",
     "to_itf_trace",
-    "to_tla",
 ]
 
 _MODULES: Final = "errors values config convert dump events parse programs results runner workspace"

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from canvass.tlc.convert import from_python, to_tla
-from canvass.tlc.errors import ConfigError, OptionError, TlaValueError
-from canvass.tlc.values import Function, ModelValue, Value, check_identifier, ordered
+from canvass.tlc.errors import ConfigError
 
 _TOKEN: Final = re.compile(
     r"(?P<skip>\s+|\\\*[^\n]*|\(\*.*?\*\))"
@@ -40,9 +38,6 @@ _PLURAL: Final = {
     "ACTION_CONSTRAINTS": "ACTION_CONSTRAINT",
 }
 _BRACKETS: Final = {"{": 1, "(": 1, "[": 1, "}": -1, ")": -1, "]": -1}
-
-MODULE_PREFIX: Final = "canvass_"
-"""Prefix of the names of generated modules and operators."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,101 +175,3 @@ def _skip_group(words: list[str], at: int) -> int:
         if depth <= 0:
             break
     return at
-
-
-@dataclass(frozen=True, slots=True)
-class BoundConfig:
-    """A configuration with constants bound, and the module that defines their values.
-
-    Attributes
-    ----------
-    config : TlcConfig
-        The configuration for the run.
-    module : str or None
-        Name of the generated root module; ``None`` if the configuration can hold all values.
-    module_text : str
-        Text of the generated module, which extends the specification.
-    """
-
-    config: TlcConfig
-    module: str | None
-    module_text: str
-
-
-def bind_constants(config: TlcConfig, spec: str, constants: Mapping[str, Any]) -> BoundConfig:
-    """Bind values to constants, in place of those in the configuration.
-
-    The configuration gets integers, strings, booleans, model values and sets of them. A generated
-    module that extends the specification defines other values (sequences, records, functions).
-
-    Parameters
-    ----------
-    config
-        The configuration to start from.
-    spec
-        Name of the specification's module.
-    constants
-        Python data or values by name of the constant; see
-        :func:`~canvass.tlc.convert.from_python`.
-
-    Raises
-    ------
-    OptionError
-        When a name is not an identifier, or TLA+ cannot express a value.
-    """
-    assigned = dict(config.constants)
-    definitions: list[str] = []
-    declared: set[str] = set()
-    for name, data in constants.items():
-        try:
-            check_identifier(name)
-            value = from_python(data)
-            direct = _config_text(value)
-            if direct is not None:
-                assigned[name] = f"= {direct}"
-                continue
-            definitions.append(f"{MODULE_PREFIX}{name} == {to_tla(value)}")
-        except TlaValueError as error:
-            raise OptionError(f"constant {name!a}: {error}") from None
-        assigned[name] = f"<- {MODULE_PREFIX}{name}"
-        declared |= {model for model in _model_values(value) if model not in assigned}
-    for model in sorted(declared):
-        assigned[model] = f"= {model}"
-    bound = replace(config, constants=assigned)
-    if not definitions:
-        return BoundConfig(bound, None, "")
-    body = "\n".join(definitions)
-    extended = [spec, *(["Integers"] if "-" in body else []), *(["TLC"] if ":>" in body else [])]
-    declaration = f"CONSTANTS {', '.join(sorted(declared))}\n" if declared else ""
-    module = f"{MODULE_PREFIX}{spec}"
-    text = f"---- MODULE {module} ----\nEXTENDS {', '.join(extended)}\n{declaration}{body}\n====\n"
-    return BoundConfig(bound, module, text)
-
-
-def _config_text(value: Value) -> str | None:
-    """Return a value in the grammar of configuration files; ``None`` if it cannot express it."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return str(value) if value >= 0 else None
-    if isinstance(value, str):
-        plain = value.isascii() and value.isprintable() and not set(value) & set('"\\')
-        return f'"{value}"' if plain else None
-    if isinstance(value, ModelValue):
-        return value.name
-    if isinstance(value, frozenset):
-        parts = [_config_text(element) for element in ordered(value)]
-        if all(part is not None for part in parts):
-            return "{" + ", ".join(str(part) for part in parts) + "}"
-    return None
-
-
-def _model_values(value: Value) -> set[str]:
-    if isinstance(value, ModelValue):
-        return {value.name}
-    parts: list[Value] = []
-    if isinstance(value, frozenset | tuple):
-        parts = list(value)
-    elif isinstance(value, Function):
-        parts = [*value, *value.values()]
-    return set().union(*map(_model_values, parts))

@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -53,8 +53,6 @@ class TlcRun(Iterator[Event]):
         spec_file: str | os.PathLike[str],
         config: str | os.PathLike[str] | TlcConfig | None = None,
         options: TlcOptions | None = None,
-        *,
-        constants: Mapping[str, Any] | None = None,
     ) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._result: CheckResult | None = None
@@ -63,7 +61,6 @@ class TlcRun(Iterator[Event]):
         self._workspace = prepare(
             spec_file,
             config,
-            constants or {},
             self._options,
             jar if isinstance(jar, Jar) else find_jar(jar),
             java if isinstance(java, Java) else find_java(java),
@@ -250,8 +247,6 @@ def run(
     spec_file: str | os.PathLike[str],
     config_file: str | os.PathLike[str] | TlcConfig | None = None,
     options: TlcOptions | None = None,
-    *,
-    constants: Mapping[str, Any] | None = None,
 ) -> TlcRun:
     """Prepare a run of TLC; TLC starts when the first event is read.
 
@@ -263,8 +258,6 @@ def run(
         The configuration file or its contents; ``None`` is ``Name.cfg`` beside the module.
     options
         The options of the run; ``None`` is ``TlcOptions()``.
-    constants
-        Python data or values, by name of the constant, in place of those in the configuration.
 
     Returns
     -------
@@ -280,14 +273,13 @@ def run(
     RunError
         When the run's folder cannot be made.
     """
-    return TlcRun(spec_file, config_file, options, constants=constants)
+    return TlcRun(spec_file, config_file, options)
 
 
 def check(
     spec: str | os.PathLike[str],
     config: str | os.PathLike[str] | TlcConfig | None = None,
     *,
-    constants: Mapping[str, Any] | None = None,
     on_event: Callable[[Event], object] | None = None,
     options: TlcOptions | None = None,
     **changes: Any,
@@ -300,8 +292,6 @@ def check(
         The root module, ``Name.tla``.
     config
         The configuration file or its contents; ``None`` is ``Name.cfg`` beside the module.
-    constants
-        Python data or values, by name of the constant, in place of those in the configuration.
     on_event
         Called with each event while TLC runs; an exception from it ends the run.
     options
@@ -318,12 +308,12 @@ def check(
     Raises
     ------
     TlcError
-        When TLC cannot be run: no Java, no jar, no such file, an invalid option or constant.
+        When TLC cannot be run: no Java, no jar, no such file, an invalid option.
     KeyboardInterrupt
         On Ctrl-C, after TLC was killed.
     """
     given = replace(options or TlcOptions(), **changes)
-    with run(spec, config, given, constants=constants) as running:
+    with run(spec, config, given) as running:
         for event in running:
             if on_event is not None:
                 on_event(event)

@@ -19,7 +19,7 @@ difference matters, as in a condition that a user wrote, `same` makes it. ``pars
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -199,26 +199,15 @@ def same(one: object, two: object) -> bool:
     return type(one) is type(two)
 
 
-def format_value(value: Value) -> str:
+def format_value(value: Any) -> str:
     """Return the canonical TLA+ text of a value in one line; equal values have equal text.
 
-    Sets, domains and field names are in canonical order, not in the order of TLC's text. For the
-    text of a module use :func:`~canvass.tlc.convert.to_tla`.
+    Sets, domains and field names are in canonical order, not in the order of TLC's text.
 
     Raises
     ------
     TlaValueError
         When a part is not a TLA+ value or an integer has more than 32 bits.
-    """
-    return written(value, format_value)
-
-
-def written(
-    value: Any, part: Callable[[Value], str], is_field: Callable[[str], object] = bool
-) -> str:
-    """Return the TLA+ text of a value; ``part`` writes its parts.
-
-    A record with a name that is no ``is_field`` is written as a function.
     """
     match value:
         case bool():
@@ -230,15 +219,15 @@ def written(
         case ModelValue(name=name):
             return name
         case frozenset():
-            return "{" + ", ".join(map(part, ordered(value))) + "}"
+            return "{" + ", ".join(map(format_value, ordered(value))) + "}"
         case tuple():
-            return "<<" + ", ".join(map(part, value)) + ">>"
-        case Function() if value.is_record and all(map(is_field, value)):
-            return "[" + ", ".join(f"{name} |-> {part(one)}" for name, one in value.items()) + "]"
+            return "<<" + ", ".join(map(format_value, value)) + ">>"
+        case Function() if value.is_record:
+            fields = (f"{name} |-> {format_value(part)}" for name, part in value.items())
+            return "[" + ", ".join(fields) + "]"
         case Function():
-            return (
-                "(" + " @@ ".join(f"{part(key)} :> {part(one)}" for key, one in value.items()) + ")"
-            )
+            pairs = (f"{format_value(key)} :> {format_value(part)}" for key, part in value.items())
+            return "(" + " @@ ".join(pairs) + ")"
         case _:
             kind = type(value).__name__
             raise TlaValueError(f"a Python {kind} is not a TLA+ value: {ascii(value)[:60]}")

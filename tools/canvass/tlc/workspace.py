@@ -11,12 +11,11 @@ import os
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from canvass.tlc.config import TlcConfig, bind_constants, parse_config
+from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.errors import ConfigError, OptionError, RunError
 from canvass.tlc.programs import Jar, Java
 from canvass.tlc.values import IDENTIFIER
@@ -190,7 +189,6 @@ class Workspace:
 def prepare(
     spec_file: str | os.PathLike[str],
     config: str | os.PathLike[str] | TlcConfig | None,
-    constants: Mapping[str, Any],
     options: TlcOptions,
     jar: Jar,
     java: Java,
@@ -203,16 +201,13 @@ def prepare(
         The root module, ``Name.tla``.
     config
         Configuration file or contents; ``None`` is the file ``Name.cfg`` beside the module.
-    constants
-        Values of constants, in place of those in the configuration.
     options, jar, java
         The options, the jar and the Java of the run.
 
     Raises
     ------
     OptionError
-        When a file name begins with ``-``, is not ``Name.tla``, or does not exist; when TLA+ cannot
-        express a constant.
+        When a file name begins with ``-``, is not ``Name.tla``, or does not exist.
     ConfigError
         When the configuration cannot be read.
     RunError
@@ -223,7 +218,7 @@ def prepare(
         raise OptionError(f"a specification is named Name.tla, not {spec.name!a}")
     if not isinstance(config, TlcConfig):
         config = read_config(spec.with_suffix(".cfg") if config is None else config)
-    bound = bind_constants(_supported(config, spec, jar), spec.stem, constants)
+    config = _supported(config, spec, jar)
     class_path = os.pathsep.join([str(jar.path), *_named_libraries()])
     try:
         workspace = Workspace(Path(tempfile.mkdtemp(prefix="canvass-tlc-")))
@@ -233,18 +228,14 @@ def prepare(
         for name in ("work", "meta", "tmp"):
             (workspace.root / name).mkdir()
         shutil.copyfile(spec, workspace.folder / spec.name)
-        (workspace.folder / "model.cfg").write_text(bound.config.text(), encoding="utf-8")
-        root_module = spec.stem
-        if bound.module is not None:
-            root_module = bound.module
-            (workspace.folder / f"{root_module}.tla").write_text(bound.module_text, "utf-8")
+        (workspace.folder / "model.cfg").write_text(config.text(), encoding="utf-8")
         library = _library([spec.parent, *map(Path, options.library)], workspace.root)
     except OSError as error:
         workspace.close()
         raise RunError(f"the run's folder cannot be filled: {error}") from None
-    own = bound.config.check_deadlock
+    own = config.check_deadlock
     check_deadlock = options.check_deadlock if own is None else own
-    workspace.config = bound.config
+    workspace.config = config
     workspace.argv = [
         str(java.path),
         *options.java_args(),
@@ -260,7 +251,7 @@ def prepare(
         str(workspace.root / "meta"),
         "-config",
         "model.cfg",
-        f"{root_module}.tla",
+        f"{spec.stem}.tla",
     ]
     return workspace
 
