@@ -1,43 +1,59 @@
 ---------------------------- MODULE AbstractLog -----------------------------
 (***************************************************************************)
-(* A replicated log as its users see it: one sequence of entries that only *)
-(* grows, and members that have each applied a prefix of it.               *)
+(* A replicated log as its clients see it: one sequence of acknowledged    *)
+(* entries that only grows, members that have each applied a prefix of it, *)
+(* and their disks, of which any minority may be lost.                     *)
 (*                                                                         *)
-(* There are no terms, no leaders and no messages.  MCRefinement.tla shows *)
-(* by TLC that the cluster with all hardenings does nothing else: a        *)
-(* committed entry stays committed at its position, all members apply the  *)
-(* same entry there, and no member applies an entry before it is           *)
-(* committed.                                                              *)
+(* There are no terms and no messages.  MCRefinement.tla shows by TLC that *)
+(* the cluster with all hardenings does nothing else.                      *)
+(*                                                                         *)
+(* A client is answered when the leader has applied its entry.  Here an    *)
+(* entry counts as acknowledged as soon as any member has applied it: this *)
+(* promises more.                                                          *)
 (***************************************************************************)
-EXTENDS Naturals, Sequences
+EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANT Appliers    \* the members that apply the log
 
 VARIABLES
-    committed,  \* the sequence of entries committed so far
-    applied     \* [Appliers -> the entries applied, in order]
+    acknowledged,  \* the sequence of entries acknowledged so far
+    applied,       \* [Appliers -> the entries applied, in order]
+    kept,          \* [Appliers -> the entries on the disk, in order]
+    serving        \* the newest leader, if it answers clients: a set of at most one member
 
-logVars == <<committed, applied>>
+logVars == <<acknowledged, applied, kept, serving>>
 
 StartsWith(a, b) == Len(b) <= Len(a) /\ SubSeq(a, 1, Len(b)) = b
 
 (***************************************************************************)
-(* Commit(i): member i applies entries that no member has applied.  They   *)
-(* follow the committed entries, and are committed by this step.           *)
+(* What a client rests on.  A majority keeps each acknowledged entry: no   *)
+(* loss of a minority makes an answer false.  The newest leader has        *)
+(* applied all of them: a client that asks it sees all that any client was *)
+(* told.  An older leader that does not know of the newest one may be      *)
+(* behind (MCRead.tla).                                                    *)
 (***************************************************************************)
-Commit(i) ==
-    /\ Len(applied'[i]) > Len(committed)
-    /\ StartsWith(applied'[i], committed)
-    /\ committed' = applied'[i]
+Promise ==
+    /\ 2 * Cardinality({i \in Appliers : StartsWith(kept[i], acknowledged)}) > Cardinality(Appliers)
+    /\ \A i \in serving : StartsWith(applied[i], acknowledged)
+
+(***************************************************************************)
+(* Acknowledge(i): member i applies entries that no member has applied.    *)
+(* They follow the acknowledged entries, and are acknowledged by this      *)
+(* step.                                                                   *)
+(***************************************************************************)
+Acknowledge(i) ==
+    /\ Len(applied'[i]) > Len(acknowledged)
+    /\ StartsWith(applied'[i], acknowledged)
+    /\ acknowledged' = applied'[i]
     /\ \A j \in Appliers \ {i} : applied'[j] = applied[j]
 
 (***************************************************************************)
-(* Apply(i): member i applies further committed entries.                   *)
+(* Apply(i): member i applies further acknowledged entries.                *)
 (***************************************************************************)
 Apply(i) ==
     /\ Len(applied'[i]) > Len(applied[i])
-    /\ StartsWith(committed, applied'[i])
-    /\ committed' = committed
+    /\ StartsWith(acknowledged, applied'[i])
+    /\ acknowledged' = acknowledged
     /\ \A j \in Appliers \ {i} : applied'[j] = applied[j]
 
 (***************************************************************************)
@@ -46,12 +62,23 @@ Apply(i) ==
 (***************************************************************************)
 Recover(i) ==
     /\ StartsWith(applied[i], applied'[i])
-    /\ committed' = committed
+    /\ acknowledged' = acknowledged
     /\ \A j \in Appliers \ {i} : applied'[j] = applied[j]
 
-LogInit == committed = <<>> /\ applied = [i \in Appliers |-> <<>>]
+(***************************************************************************)
+(* Keep: disks change, and leaders come and go, in any way that Promise    *)
+(* allows.                                                                 *)
+(***************************************************************************)
+Keep == acknowledged' = acknowledged /\ applied' = applied
 
-LogNext == \E i \in Appliers : Commit(i) \/ Apply(i) \/ Recover(i)
+(***************************************************************************)
+(* A log may begin with entries, as that of a cluster with its disks does. *)
+(***************************************************************************)
+LogInit == (\A i \in Appliers : StartsWith(acknowledged, applied[i])) /\ Promise
+
+LogNext ==
+    /\ Keep \/ \E i \in Appliers : Acknowledge(i) \/ Apply(i) \/ Recover(i)
+    /\ Promise'
 
 LogSpec == LogInit /\ [][LogNext]_logVars
 =============================================================================

@@ -110,12 +110,19 @@ StateMachineSafety == \A i \in Members : IsPrefix(CommittedPrefix(i), hist.commi
 
 (***************************************************************************)
 (* Refines (S7 as a whole).  Each step of the cluster is a step of         *)
-(* AbstractLog.tla, or changes nothing there.                              *)
+(* AbstractLog.tla, or changes nothing there: what a client was told stays *)
+(* true, also if a minority is lost, and the newest leader knows it.       *)
 (***************************************************************************)
+Serving ==
+    {i \in Members : /\ Closed(member[i], "LEADER")
+                     /\ \A won \in hist.leaders : won[1] <= member[i].moduleLeadershipTermId}
+
 Abstract == INSTANCE AbstractLog WITH
-    Appliers  <- Members,
-    committed <- hist.committed,
-    applied   <- [i \in Members |-> CommittedPrefix(i)]
+    Appliers     <- Members,
+    acknowledged <- hist.committed,
+    applied      <- [i \in Members |-> CommittedPrefix(i)],
+    kept         <- log,
+    serving      <- Serving
 
 Refines == Abstract!LogSpec
 
