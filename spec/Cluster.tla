@@ -42,6 +42,7 @@ BoundTermination(i) == TRUE
 BoundLoss(i, j) == TRUE            \* may the next message from i to j be lost now?
 ActiveSets(i) == SUBSET Members
 AcceptedSets(i) == SUBSET (Members \ {i})
+BoundRecord(i) == TRUE             \* may the archive of this member record now?
 Urgent(i) == FALSE                 \* has this member an internal step that must come first?
 
 -----------------------------------------------------------------------------
@@ -76,17 +77,16 @@ LeadsInTerm(s, term) ==
 (* leader's archive.                                                       *)
 (***************************************************************************)
 NextEntry(c, i) ==
-    LET s == c.member[i]
-        j == s.leaderMemberId
-        k == s.recordedPosition + 1
-    IN  IF IsPublisher(s)
-        THEN IF k <= s.publicationPosition THEN s.moduleLeadershipTermId ELSE -1
-        ELSE IF j = NULL_VALUE \/ j = i THEN -1
-        ELSE IF At(s, "FOLLOWER_LOG_REPLICATION")
-        THEN IF k <= Len(c.log[j]) /\ k <= s.replicationStopPosition THEN c.log[j][k] ELSE -1
-        ELSE IF LeadsInTerm(c.member[j], FollowedTerm(s)) /\ k <= c.member[j].publicationPosition
-        THEN StreamEntry(c, j, k)
-        ELSE -1
+    LET s       == c.member[i]
+        j       == s.leaderMemberId
+        k       == s.recordedPosition + 1
+        follows == ~IsPublisher(s) /\ j \notin {NULL_VALUE, i}
+        copies  == follows /\ At(s, "FOLLOWER_LOG_REPLICATION")
+        hears   == follows /\ ~copies /\ LeadsInTerm(c.member[j], FollowedTerm(s))
+    IN  CASE IsPublisher(s) /\ k <= s.publicationPosition -> s.moduleLeadershipTermId
+          [] copies /\ k <= Min(Len(c.log[j]), s.replicationStopPosition) -> c.log[j][k]
+          [] hears /\ k <= c.member[j].publicationPosition -> StreamEntry(c, j, k)
+          [] OTHER -> -1
 
 (***************************************************************************)
 (* The archive of member i records one more entry.                         *)
@@ -132,16 +132,16 @@ LogAfter(c, i, after) ==
     IN  IF k <= Len(c.log[i]) THEN SubSeq(c.log[i], 1, k) ELSE Append(c.log[i], NextEntry(c, i))
 
 (***************************************************************************)
-(* Taken(c, i, action, x, ch): the clusters after a step of member i; ch   *)
-(* is the network without the message that the step receives.              *)
+(* Taken(c, i, A, x, ch): the clusters after member i has taken action A,  *)
+(* an operator; ch is the network without the message that it receives.    *)
 (***************************************************************************)
-Taken(c, i, action, x, ch) ==
+Taken(c, i, A(_, _, _), x, ch) ==
     {LET entries == LogAfter(c, i, o.next)
      IN  [member  |-> [c.member EXCEPT ![i] = o.next],
           channel |-> Transmit(ch, i, o.sends),
           log     |-> [c.log EXCEPT ![i] = entries],
           hist    |-> Remember(c.hist, i, c.member[i], o.next, o.sends, entries)] :
-        o \in Step(i, c.member[i], action, x)}
+        o \in A(i, c.member[i], x)}
 
 (***************************************************************************)
 (* MayAct(i): no member has an urgent internal step, or member i is the    *)
@@ -153,11 +153,13 @@ MayAct(i) ==
     LET urgent == {j \in Members : Urgent(j)}
     IN  urgent = {} \/ (i \in urgent /\ \A j \in urgent : i <= j)
 
-Take(i, action, x, ch) ==
+Take(i, A(_, _, _), x, ch) ==
     /\ MayAct(i)
-    /\ \E c \in Taken(Now, i, action, x, ch) : Becomes(c)
+    /\ \E c \in Taken(Now, i, A, x, ch) : Becomes(c)
 
-Tick(i, action, x) == Take(i, action, x, channel)
+Tick(i, A(_, _, _), x) == Take(i, A, x, channel)
+
+Fail(i, A(_, _, _), x, ch) == Take(i, A, x, ch)    \* a crash, or an election that fails
 
 (***************************************************************************)
 (* The inputs from the clock: due messages, expired deadlines, and the     *)
@@ -167,6 +169,7 @@ Tick(i, action, x) == Take(i, action, x, channel)
 Interval(due)       == [NoInput EXCEPT !.interval = due]
 Timeout             == [NoInput EXCEPT !.timeout = TRUE]
 Due(i)              == IF BoundInterval(i) THEN BOOLEAN ELSE {FALSE}
+Intervals(i)        == {Interval(n) : n \in Due(i)}
 IntervalOrTimeout(i) == {[Interval(n) EXCEPT !.timeout = t] : n \in Due(i), t \in BOOLEAN}
 LeaderTick(i)       == {[NoInput EXCEPT !.active = a, !.interval = n, !.commitInterval = c] :
                             a \in ActiveSets(i), n \in Due(i), c \in Due(i)}
@@ -197,123 +200,100 @@ Lose(i, j) ==
 RestartMember(i) ==
     LET ended == IF BoundOvertaking(i) THEN EndProcess(channel, i) ELSE channel
     IN  /\ BoundRestart(i) /\ NoUrgency
-        /\ \/ Take(i, "Restart", NoInput, LoseAllTo(ended, i))
-           \/ BoundLate(i) /\ Take(i, "Restart", NoInput, ended)
+        /\ \/ Fail(i, Restart, NoInput, LoseAllTo(ended, i))
+           \/ BoundLate(i) /\ Fail(i, Restart, NoInput, ended)
 
 (***************************************************************************)
 (* Messages.  The set of active members matters only to a leader that      *)
 (* answers with its quorum position.  Before its first own step a leader   *)
 (* may not be active itself.                                               *)
+(*                                                                         *)
+(* TLC unfolds an action that is one operator alone, and would name these  *)
+(* steps Arrive and Cycle: therefore the /\ before a single conjunct.      *)
 (***************************************************************************)
 MayArrive(i, j) ==    \* places in the channel: the first message of each process
     {k \in DOMAIN channel[i][j] : IF k = 1 THEN TRUE ELSE channel[i][j][k - 1] = PROCESS_END}
 
-Arrives(i, j, type) == \E k \in MayArrive(i, j) : channel[i][j][k].type = type
-
-Deliver(i, j, type, active) ==
-    \E k \in MayArrive(i, j) :
-        LET m == channel[i][j][k]
-        IN  /\ m.type = type
-            /\ NoUrgency
-            /\ Take(j, ActionOf(m), [NoInput EXCEPT !.message = m, !.active = active],
-                    Receive(channel, i, j, k))
-
 AnswerSets(j) ==
     IF member[j].role = "LEADER" THEN ActiveSets(j) \cup {a \ {j} : a \in ActiveSets(j)} ELSE {{j}}
 
+OnMessage(i, s, x) == Step(i, s, ActionOf(x.message), x)    \* the action of the message in x
+
+Deliver(i, j, k, A(_, _, _), active) ==    \* the message in place k
+    /\ NoUrgency
+    /\ Take(j, A, [NoInput EXCEPT !.message = channel[i][j][k], !.active = active],
+            Receive(channel, i, j, k))
+
+Arrive(i, j, type, A(_, _, _), activeSets) ==
+    \E k \in MayArrive(i, j) :
+        /\ channel[i][j][k].type = type
+        /\ \E active \in activeSets : Deliver(i, j, k, A, active)
+
 TakeOnCanvassPosition(i, j) ==
-    /\ Arrives(i, j, "CanvassPosition")
-    /\ \E a \in AnswerSets(j) : Deliver(i, j, "CanvassPosition", a)
-TakeOnRequestVote(i, j) ==
-    /\ Arrives(i, j, "RequestVote")
-    /\ \E a \in AnswerSets(j) : Deliver(i, j, "RequestVote", a)
-TakeOnVote(i, j) ==
-    Arrives(i, j, "Vote") /\ Deliver(i, j, "Vote", {j})
+    /\ Arrive(i, j, "CanvassPosition", OnCanvassPosition, AnswerSets(j))
+TakeOnRequestVote(i, j)     == /\ Arrive(i, j, "RequestVote", OnRequestVote, AnswerSets(j))
+TakeOnVote(i, j)            == /\ Arrive(i, j, "Vote", OnVote, {{j}})
 TakeOnNewLeadershipTerm(i, j) ==
-    Arrives(i, j, "NewLeadershipTerm") /\ Deliver(i, j, "NewLeadershipTerm", {j})
-TakeOnAppendPosition(i, j) ==
-    Arrives(i, j, "AppendPosition") /\ Deliver(i, j, "AppendPosition", {j})
-TakeOnCommitPosition(i, j) ==
-    Arrives(i, j, "CommitPosition") /\ Deliver(i, j, "CommitPosition", {j})
-TakeOnCatchupPosition(i, j) ==
-    Arrives(i, j, "CatchupPosition") /\ Deliver(i, j, "CatchupPosition", {j})
-TakeOnStopCatchup(i, j) ==
-    Arrives(i, j, "StopCatchup") /\ Deliver(i, j, "StopCatchup", {j})
+    /\ Arrive(i, j, "NewLeadershipTerm", OnNewLeadershipTerm, {{j}})
+TakeOnAppendPosition(i, j)  == /\ Arrive(i, j, "AppendPosition", OnAppendPosition, {{j}})
+TakeOnCommitPosition(i, j)  == /\ Arrive(i, j, "CommitPosition", OnCommitPosition, {{j}})
+TakeOnCatchupPosition(i, j) == /\ Arrive(i, j, "CatchupPosition", OnCatchupPosition, {{j}})
+TakeOnStopCatchup(i, j)     == /\ Arrive(i, j, "StopCatchup", OnStopCatchup, {{j}})
 TakeOnTerminationPosition(i, j) ==
-    Arrives(i, j, "TerminationPosition") /\ Deliver(i, j, "TerminationPosition", {j})
-TakeOnTerminationAck(i, j) ==
-    Arrives(i, j, "TerminationAck") /\ Deliver(i, j, "TerminationAck", {j})
+    /\ Arrive(i, j, "TerminationPosition", OnTerminationPosition, {{j}})
+TakeOnTerminationAck(i, j)  == /\ Arrive(i, j, "TerminationAck", OnTerminationAck, {{j}})
 
 (***************************************************************************)
-(* Election states, in the order of their codes.                           *)
+(* Election states, in the order of their codes.  Each has one action, the *)
+(* duty cycle in that state, and the inputs that the cycle may find.       *)
 (***************************************************************************)
-TakeElectionInit(i) ==
-    /\ At(member[i], "INIT")
-    /\ Tick(i, "ElectionInit", NoInput)
-TakeCanvass(i) ==
-    /\ At(member[i], "CANVASS")
-    /\ \E x \in IntervalOrTimeout(i) : Tick(i, "Canvass", x)
-TakeNominate(i) ==
-    /\ At(member[i], "NOMINATE")
-    /\ BoundTerm(i, member[i].candidateTermId + 1)
-    /\ \E x \in IntervalOrTimeout(i) : Tick(i, "Nominate", x)
-TakeCandidateBallot(i) ==
-    /\ At(member[i], "CANDIDATE_BALLOT")
-    /\ \E x \in {Timeout} \cup {[NoInput EXCEPT !.accepted = a] : a \in AcceptedSets(i)} :
-           Tick(i, "CandidateBallot", x)
-TakeFollowerBallot(i) ==
-    /\ At(member[i], "FOLLOWER_BALLOT")
-    /\ Tick(i, "FollowerBallot", Timeout)
-TakeLeaderLogReplication(i) ==
-    /\ At(member[i], "LEADER_LOG_REPLICATION")
-    /\ \E x \in LeaderTick(i) : Tick(i, "LeaderLogReplication", x)
-TakeLeaderReplay(i) ==
-    /\ At(member[i], "LEADER_REPLAY")
-    /\ \E x \in LeaderTick(i) : Tick(i, "LeaderReplay", x)
-TakeLeaderInit(i) ==
-    /\ At(member[i], "LEADER_INIT")
-    /\ Tick(i, "LeaderInit", NoInput)
-TakeLeaderReady(i) ==
-    /\ At(member[i], "LEADER_READY")
-    /\ \E x \in ReadyInputs(i, {NULL_POSITION, member[i].publicationPosition + 1}) :
-           Tick(i, "LeaderReady", x)
-TakeFollowerLogReplication(i) ==
-    /\ At(member[i], "FOLLOWER_LOG_REPLICATION")
-    /\ \E due \in Due(i), p \in {NULL_POSITION, member[i].recordedPosition} :
-           /\ p = NULL_POSITION \/ BoundError(i)
-           /\ Tick(i, "FollowerLogReplication", [Interval(due) EXCEPT !.position = p])
-TakeFollowerReplay(i) ==
-    /\ At(member[i], "FOLLOWER_REPLAY")
-    /\ \E due \in Due(i) : Tick(i, "FollowerReplay", Interval(due))
-TakeFollowerCatchupInit(i) ==
-    /\ At(member[i], "FOLLOWER_CATCHUP_INIT")
-    /\ Tick(i, "FollowerCatchupInit", NoInput)
+Cycle(i, state, A(_, _, _), inputs) == At(member[i], state) /\ \E x \in inputs : Tick(i, A, x)
 
 (***************************************************************************)
-(* A catch-up replay connects only if the leader runs one for this member. *)
-(* The live log connects only if the leader's stream has reached the       *)
+(* IsConnected(i): whether the stream for which the member waits has       *)
+(* connected.  A catch-up replay connects only if the leader runs one for  *)
+(* this member; the live log only if the leader's stream has reached the   *)
 (* position of this member.                                                *)
 (***************************************************************************)
+IsConnected(i) ==
+    LET s == member[i]
+        j == s.leaderMemberId
+    IN  CASE At(s, "FOLLOWER_CATCHUP_AWAIT") ->
+                member[j].members[i].catchupReplay /\ LeadsInTerm(member[j], s.leadershipTermId)
+          [] At(s, "FOLLOWER_LOG_AWAIT") ->
+                /\ LeadsInTerm(member[j], s.leadershipTermId)
+                /\ member[j].publicationPosition >= s.commitPosition
+          [] OTHER -> TRUE
+
+TakeElectionInit(i)         == /\ Cycle(i, "INIT", ElectionInit, {NoInput})
+TakeCanvass(i)              == /\ Cycle(i, "CANVASS", Canvass, IntervalOrTimeout(i))
+TakeNominate(i) ==
+    /\ BoundTerm(i, member[i].candidateTermId + 1)
+    /\ Cycle(i, "NOMINATE", Nominate, IntervalOrTimeout(i))
+TakeCandidateBallot(i) ==
+    /\ Cycle(i, "CANDIDATE_BALLOT", CandidateBallot,
+          {Timeout} \cup {[NoInput EXCEPT !.accepted = a] : a \in AcceptedSets(i)})
+TakeFollowerBallot(i)       == /\ Cycle(i, "FOLLOWER_BALLOT", FollowerBallot, {Timeout})
+TakeLeaderLogReplication(i) ==
+    /\ Cycle(i, "LEADER_LOG_REPLICATION", LeaderLogReplication, LeaderTick(i))
+TakeLeaderReplay(i)         == /\ Cycle(i, "LEADER_REPLAY", LeaderReplay, LeaderTick(i))
+TakeLeaderInit(i)           == /\ Cycle(i, "LEADER_INIT", LeaderInit, {NoInput})
+TakeLeaderReady(i) ==
+    /\ Cycle(i, "LEADER_READY", LeaderReady,
+          ReadyInputs(i, {NULL_POSITION, member[i].publicationPosition + 1}))
+TakeFollowerLogReplication(i) ==
+    LET ends == {NULL_POSITION} \cup IF BoundError(i) THEN {member[i].recordedPosition} ELSE {}
+    IN  Cycle(i, "FOLLOWER_LOG_REPLICATION", FollowerLogReplication,
+              {[x EXCEPT !.position = p] : x \in Intervals(i), p \in ends})
+TakeFollowerReplay(i)       == /\ Cycle(i, "FOLLOWER_REPLAY", FollowerReplay, Intervals(i))
+TakeFollowerCatchupInit(i)  == /\ Cycle(i, "FOLLOWER_CATCHUP_INIT", FollowerCatchupInit, {NoInput})
 TakeFollowerCatchupAwait(i) ==
-    LET j == member[i].leaderMemberId
-    IN  /\ At(member[i], "FOLLOWER_CATCHUP_AWAIT")
-        /\ member[j].members[i].catchupReplay /\ LeadsInTerm(member[j], member[i].leadershipTermId)
-        /\ Tick(i, "FollowerCatchupAwait", NoInput)
-TakeFollowerCatchup(i) ==
-    /\ At(member[i], "FOLLOWER_CATCHUP")
-    /\ \E due \in Due(i) : Tick(i, "FollowerCatchup", Interval(due))
-TakeFollowerLogInit(i) ==
-    /\ At(member[i], "FOLLOWER_LOG_INIT")
-    /\ Tick(i, "FollowerLogInit", NoInput)
+    IsConnected(i) /\ Cycle(i, "FOLLOWER_CATCHUP_AWAIT", FollowerCatchupAwait, {NoInput})
+TakeFollowerCatchup(i)      == /\ Cycle(i, "FOLLOWER_CATCHUP", FollowerCatchup, Intervals(i))
+TakeFollowerLogInit(i)      == /\ Cycle(i, "FOLLOWER_LOG_INIT", FollowerLogInit, {NoInput})
 TakeFollowerLogAwait(i) ==
-    LET j == member[i].leaderMemberId
-    IN  /\ At(member[i], "FOLLOWER_LOG_AWAIT")
-        /\ LeadsInTerm(member[j], member[i].leadershipTermId)
-        /\ member[j].publicationPosition >= member[i].commitPosition
-        /\ Tick(i, "FollowerLogAwait", NoInput)
-TakeFollowerReady(i) ==
-    /\ At(member[i], "FOLLOWER_READY")
-    /\ Tick(i, "FollowerReady", NoInput)
+    IsConnected(i) /\ Cycle(i, "FOLLOWER_LOG_AWAIT", FollowerLogAwait, {NoInput})
+TakeFollowerReady(i)        == /\ Cycle(i, "FOLLOWER_READY", FollowerReady, {NoInput})
 
 (***************************************************************************)
 (* The log, and the actions outside elections.                             *)
@@ -324,48 +304,41 @@ HasMoreToRecord(i) ==
 MayRecord(i) == HasMoreToRecord(i) /\ RecordLog(i, member[i], Record1(Now, i)) # {}
 
 TakeRecordLog(i) ==
-    /\ HasMoreToRecord(i)
-    /\ Tick(i, "RecordLog", Record1(Now, i))
+    BoundRecord(i) /\ HasMoreToRecord(i) /\ Tick(i, RecordLog, Record1(Now, i))
 TakeConsumeLog(i) ==
     /\ member[i].commitPosition < Len(log[i])
     /\ ~IsTermEvent(Now, i, member[i].commitPosition + 1)
-    /\ Tick(i, "ConsumeLog", Consume1(Now, i))
+    /\ Tick(i, ConsumeLog, Consume1(Now, i))
 TakeOnReplayNewLeadershipTermEvent(i) ==
     /\ member[i].commitPosition < Len(log[i])
     /\ IsTermEvent(Now, i, member[i].commitPosition + 1)
-    /\ Tick(i, "OnReplayNewLeadershipTermEvent", Consume1(Now, i))
+    /\ Tick(i, OnReplayNewLeadershipTermEvent, Consume1(Now, i))
 TakeUpdateLeaderPosition(i) ==
     /\ Closed(member[i], "LEADER")
     /\ \E a \in ActiveSets(i), c \in Due(i) :
-           Tick(i, "UpdateLeaderPosition", [NoInput EXCEPT !.active = a, !.commitInterval = c])
-TakeUpdateFollowerPosition(i) ==
-    /\ Closed(member[i], "FOLLOWER") /\ BoundInterval(i)
-    /\ Tick(i, "UpdateFollowerPosition", NoInput)
+           Tick(i, UpdateLeaderPosition, [NoInput EXCEPT !.active = a, !.commitInterval = c])
+TakeUpdateFollowerPosition(i) == BoundInterval(i) /\ Tick(i, UpdateFollowerPosition, NoInput)
 TakeAppendEntry(i) ==
     LET k == member[i].publicationPosition + 1
     IN  /\ Closed(member[i], "LEADER")
         /\ NoUrgency /\ BoundAppend(k)
-        /\ Tick(i, "AppendEntry", [NoInput EXCEPT !.position = k])
+        /\ Tick(i, AppendEntry, [NoInput EXCEPT !.position = k])
 TakeEnterElection(i) ==
     /\ member[i].electionState = "CLOSED"
     /\ NoUrgency /\ BoundEnterElection(i)
     /\ \E g \in {NULL_VALUE, member[i].leaderMemberId} :
-           Tick(i, "EnterElection", [NoInput EXCEPT !.gracefulClosedLeaderId = g])
+           Tick(i, EnterElection, [NoInput EXCEPT !.gracefulClosedLeaderId = g])
 TakeElectionError(i) ==
     /\ member[i].electionState # "CLOSED"
     /\ NoUrgency /\ BoundError(i)
-    /\ \E x \in {NoInput} \cup ClosingInputs(i) : Tick(i, "ElectionError", x)
-TakeTakeSnapshot(i) ==
-    /\ BoundSnapshot(i) /\ NoUrgency
-    /\ Tick(i, "TakeSnapshot", NoInput)
+    /\ \E x \in {NoInput} \cup ClosingInputs(i) : Fail(i, ElectionError, x, channel)
+TakeTakeSnapshot(i)        == BoundSnapshot(i) /\ NoUrgency /\ Tick(i, TakeSnapshot, NoInput)
 TakeInitiateTermination(i) ==
-    /\ Closed(member[i], "LEADER")
-    /\ BoundTermination(i) /\ NoUrgency
-    /\ Tick(i, "InitiateTermination", NoInput)
+    BoundTermination(i) /\ NoUrgency /\ Tick(i, InitiateTermination, NoInput)
 TakeTerminate(i) ==
     /\ member[i].terminationPosition # NULL_POSITION
     /\ NoUrgency
-    /\ Tick(i, "Terminate", NoInput)
+    /\ Tick(i, Terminate, NoInput)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -388,46 +361,48 @@ Init == Starts(Begin)
 (* traces and coverage.                                                    *)
 (***************************************************************************)
 Next ==
-    \/ \E i \in Members : TakeElectionInit(i)
-    \/ \E i \in Members : TakeCanvass(i)
-    \/ \E i \in Members : TakeNominate(i)
-    \/ \E i \in Members : TakeCandidateBallot(i)
-    \/ \E i \in Members : TakeFollowerBallot(i)
-    \/ \E i \in Members : TakeLeaderLogReplication(i)
-    \/ \E i \in Members : TakeLeaderReplay(i)
-    \/ \E i \in Members : TakeLeaderInit(i)
-    \/ \E i \in Members : TakeLeaderReady(i)
-    \/ \E i \in Members : TakeFollowerLogReplication(i)
-    \/ \E i \in Members : TakeFollowerReplay(i)
-    \/ \E i \in Members : TakeFollowerCatchupInit(i)
-    \/ \E i \in Members : TakeFollowerCatchupAwait(i)
-    \/ \E i \in Members : TakeFollowerCatchup(i)
-    \/ \E i \in Members : TakeFollowerLogInit(i)
-    \/ \E i \in Members : TakeFollowerLogAwait(i)
-    \/ \E i \in Members : TakeFollowerReady(i)
-    \/ \E i \in Members : TakeRecordLog(i)
-    \/ \E i \in Members : TakeConsumeLog(i)
-    \/ \E i \in Members : TakeOnReplayNewLeadershipTermEvent(i)
-    \/ \E i \in Members : TakeUpdateLeaderPosition(i)
-    \/ \E i \in Members : TakeUpdateFollowerPosition(i)
-    \/ \E i \in Members : TakeAppendEntry(i)
-    \/ \E i \in Members : TakeEnterElection(i)
-    \/ \E i \in Members : TakeElectionError(i)
-    \/ \E i \in Members : TakeTakeSnapshot(i)
-    \/ \E i \in Members : TakeInitiateTermination(i)
-    \/ \E i \in Members : TakeTerminate(i)
-    \/ \E i \in Members : RestartMember(i)
-    \/ \E i, j \in Members : TakeOnCanvassPosition(i, j)
-    \/ \E i, j \in Members : TakeOnRequestVote(i, j)
-    \/ \E i, j \in Members : TakeOnVote(i, j)
-    \/ \E i, j \in Members : TakeOnNewLeadershipTerm(i, j)
-    \/ \E i, j \in Members : TakeOnAppendPosition(i, j)
-    \/ \E i, j \in Members : TakeOnCommitPosition(i, j)
-    \/ \E i, j \in Members : TakeOnCatchupPosition(i, j)
-    \/ \E i, j \in Members : TakeOnStopCatchup(i, j)
-    \/ \E i, j \in Members : TakeOnTerminationPosition(i, j)
-    \/ \E i, j \in Members : TakeOnTerminationAck(i, j)
-    \/ \E i, j \in Members : Lose(i, j)
+    \/ \E i \in Members :
+        \/ TakeElectionInit(i)
+        \/ TakeCanvass(i)
+        \/ TakeNominate(i)
+        \/ TakeCandidateBallot(i)
+        \/ TakeFollowerBallot(i)
+        \/ TakeLeaderLogReplication(i)
+        \/ TakeLeaderReplay(i)
+        \/ TakeLeaderInit(i)
+        \/ TakeLeaderReady(i)
+        \/ TakeFollowerLogReplication(i)
+        \/ TakeFollowerReplay(i)
+        \/ TakeFollowerCatchupInit(i)
+        \/ TakeFollowerCatchupAwait(i)
+        \/ TakeFollowerCatchup(i)
+        \/ TakeFollowerLogInit(i)
+        \/ TakeFollowerLogAwait(i)
+        \/ TakeFollowerReady(i)
+        \/ TakeRecordLog(i)
+        \/ TakeConsumeLog(i)
+        \/ TakeOnReplayNewLeadershipTermEvent(i)
+        \/ TakeUpdateLeaderPosition(i)
+        \/ TakeUpdateFollowerPosition(i)
+        \/ TakeAppendEntry(i)
+        \/ TakeEnterElection(i)
+        \/ TakeElectionError(i)
+        \/ TakeTakeSnapshot(i)
+        \/ TakeInitiateTermination(i)
+        \/ TakeTerminate(i)
+        \/ RestartMember(i)
+    \/ \E i, j \in Members :
+        \/ TakeOnCanvassPosition(i, j)
+        \/ TakeOnRequestVote(i, j)
+        \/ TakeOnVote(i, j)
+        \/ TakeOnNewLeadershipTerm(i, j)
+        \/ TakeOnAppendPosition(i, j)
+        \/ TakeOnCommitPosition(i, j)
+        \/ TakeOnCatchupPosition(i, j)
+        \/ TakeOnStopCatchup(i, j)
+        \/ TakeOnTerminationPosition(i, j)
+        \/ TakeOnTerminationAck(i, j)
+        \/ Lose(i, j)
 
 Spec == Init /\ [][Next]_vars
 

@@ -16,6 +16,15 @@ AllActive(i)             == {Members}
 AllAccept(i)             == {Members \ {i}}
 
 (***************************************************************************)
+(* A script: member 2 leads term 0 and records its first entry, which no   *)
+(* other member receives.  Member 1 leads term 1 with member 0, and has    *)
+(* recorded the first entry of that term, at the same position.            *)
+(***************************************************************************)
+TwoFirstEntries ==
+    Elected(2, <<0, 1>>, 0) \o Records(2) \o EnterElections(<<0, 1>>) \o Elected(1, <<0>>, 0)
+    \o Records(1)
+
+(***************************************************************************)
 (* Steps without sends that read and change only the member's own state.   *)
 (***************************************************************************)
 InternalFirst(i) == member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}

@@ -48,19 +48,14 @@ FromInit ==
 NearEnough == TLCGet("level") <= MaxSteps
 
 (***************************************************************************)
-(* Moments for the models of the manifest.  Near: the story of MCHazard1.  *)
-(* Only member 2 has an entry of term 0, and member 1 leads term 1 with    *)
-(* member 0.  NearFull: a message that member 2 sent as leader is still    *)
-(* under way to member 1, which ignores it.  NearLate: member 2 has        *)
-(* canvassed since, and that message is behind the other one.              *)
+(* Moments for the models of the manifest.  Near: the start of MCHazard1.  *)
+(* NearFull: a message that member 2 sent as leader is still under way to  *)
+(* member 1, which ignores it.  NearLate: member 2 has canvassed since,    *)
+(* and that message is behind the other one.                               *)
 (***************************************************************************)
-Story ==
-    Elected(2, <<0, 1>>, 0) \o Records(2) \o EnterElections(<<0, 1>>) \o Elected(1, <<0>>, 0)
-    \o Records(1)
-
 WithOldCommit(c) == [c EXCEPT !.channel[2][1] = <<CommitPosition(0, 0, 2)>> \o @]
 
-Near == After(Story)
+Near == After(TwoFirstEntries)
 NearFull == WithOldCommit(Near)
-NearLate == WithOldCommit(After(Story \o Does(2, "EnterElection") \o Repeats(2, "Canvass", {})))
+NearLate == WithOldCommit(After(TwoFirstEntries \o Does(2, "EnterElection") \o Repeats(2, "Canvass", {})))
 =============================================================================

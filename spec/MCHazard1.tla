@@ -20,9 +20,7 @@
 (***************************************************************************)
 EXTENDS MCBounds
 
-MCBefore(n) ==
-    Elected(2, <<0, 1>>, 0) \o Records(2) \o EnterElections(<<0, 1>>) \o Elected(1, <<0>>, 0)
-    \o Records(1)
+MCBefore(n) == TwoFirstEntries
 
 (***************************************************************************)
 (* A leader of 1.49 notes the log of a canvassing member only in its       *)

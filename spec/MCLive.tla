@@ -26,8 +26,7 @@
 (* The models MCLive and MCLiveThree begin at the first start and have one *)
 (* ballot, which is won, though MCLiveThree may open terms up to 2.  They  *)
 (* contain no lost ballot, no second election, no fault and no member that *)
-(* has fallen behind.  So V4 is tried on won ballots only.  No model       *)
-(* violates V3 or V4, so nothing shows that these two could be violated.   *)
+(* has fallen behind.  MCLiveLost has a ballot that is lost.               *)
 (***************************************************************************)
 EXTENDS MCBounds
 
@@ -61,8 +60,9 @@ Live(i) == i # Absent /\ ~Playing
 (* The steps that a member takes at once: its own step in its state, and   *)
 (* the archive.                                                            *)
 (***************************************************************************)
-OwnStepOf(s) ==
-    IF s.electionState = "CLOSED" THEN "UpdateLeaderPosition" ELSE OwnAction[s.electionState]
+CycleOf(i, s, x) ==
+    Step(i, s, IF s.electionState = "CLOSED" THEN "UpdateLeaderPosition"
+               ELSE OwnAction[s.electionState], x)
 
 OwnInput(i) ==
     LET k == member[i].publicationPosition + 1
@@ -70,22 +70,13 @@ OwnInput(i) ==
                       !.position = IF At(member[i], "LEADER_READY") /\ BoundAppend(k) THEN k
                                    ELSE NULL_POSITION]
 
-Connected(i) ==
-    LET j == member[i].leaderMemberId
-    IN  CASE At(member[i], "FOLLOWER_CATCHUP_AWAIT") ->
-                member[j].members[i].catchupReplay /\ LeadsInTerm(member[j], member[i].leadershipTermId)
-          [] At(member[i], "FOLLOWER_LOG_AWAIT") ->
-                /\ LeadsInTerm(member[j], member[i].leadershipTermId)
-                /\ member[j].publicationPosition >= member[i].commitPosition
-          [] OTHER -> TRUE
-
 Proceed(i) ==
-    /\ Live(i) /\ Connected(i)
-    /\ Tick(i, OwnStepOf(member[i]), OwnInput(i))
+    /\ Live(i) /\ IsConnected(i)
+    /\ Tick(i, CycleOf, OwnInput(i))
 
 Write(i) ==
     /\ Live(i) /\ Closed(member[i], "LEADER") /\ BoundAppend(member[i].publicationPosition + 1)
-    /\ Tick(i, "AppendEntry", [NoInput EXCEPT !.position = member[i].publicationPosition + 1])
+    /\ Tick(i, AppendEntry, [NoInput EXCEPT !.position = member[i].publicationPosition + 1])
 
 Keep(i) == Live(i) /\ TakeRecordLog(i)
 
@@ -95,8 +86,8 @@ Work(i) == Proceed(i) \/ Write(i) \/ Keep(i) \/ Read(i)
 
 Busy(i) ==
     LET s == member[i]
-    IN  \/ /\ Connected(i)
-           /\ \E o \in Step(i, s, OwnStepOf(s), OwnInput(i)) : o.next # s \/ o.sends # <<>>
+    IN  \/ /\ IsConnected(i)
+           /\ \E o \in CycleOf(i, s, OwnInput(i)) : o.next # s \/ o.sends # <<>>
         \/ Closed(s, "LEADER") /\ BoundAppend(s.publicationPosition + 1)
         \/ MayRecord(i)
         \/ s.commitPosition < Min(Len(log[i]), ConsumeBound(s))
@@ -109,7 +100,7 @@ Receives(i, j) ==
     /\ Live(j) /\ channel[i][j] # <<>> /\ Idle(Present)
     /\ InOrder => \A k, n \in Present : channel[k][n] # <<>> => <<k, n>> = <<i, j>> \/ k > i
                                                               \/ (k = i /\ n > j)
-    /\ Deliver(i, j, Head(channel[i][j]).type, Members)
+    /\ Deliver(i, j, 1, OnMessage, Members)
 
 (***************************************************************************)
 (* Periodic messages, if no message is under way among the present         *)
@@ -118,15 +109,15 @@ Receives(i, j) ==
 Repeat(i) ==
     /\ Live(i) /\ NothingUnderWay /\ Idle(Present)
     /\ LET s == member[i]
-       IN  \/ Tick(i, "Canvass", Said)
-           \/ Tick(i, "LeaderLogReplication", Said)
-           \/ Tick(i, "LeaderReplay", Said)
-           \/ At(s, "LEADER_READY") /\ Tick(i, "LeaderReady", Said)
-           \/ Tick(i, "FollowerLogReplication", Said)
-           \/ Tick(i, "FollowerReplay", Said)
-           \/ Tick(i, "FollowerCatchup", Said)
-           \/ HasLeader(s) /\ Tick(i, "UpdateFollowerPosition", Said)
-           \/ Tick(i, "UpdateLeaderPosition", Said)
+       IN  \/ Tick(i, Canvass, Said)
+           \/ Tick(i, LeaderLogReplication, Said)
+           \/ Tick(i, LeaderReplay, Said)
+           \/ At(s, "LEADER_READY") /\ Tick(i, LeaderReady, Said)
+           \/ Tick(i, FollowerLogReplication, Said)
+           \/ Tick(i, FollowerReplay, Said)
+           \/ Tick(i, FollowerCatchup, Said)
+           \/ HasLeader(s) /\ Tick(i, UpdateFollowerPosition, Said)
+           \/ Tick(i, UpdateLeaderPosition, Said)
 
 (***************************************************************************)
 (* Deadlines.  Revision upstream-fix has one for a member that canvasses   *)
@@ -141,22 +132,22 @@ Deadline(i) ==
     /\ Live(i) /\ NothingUnderWay /\ Idle(Present)
     /\ LET s == member[i]
        IN  \/ /\ At(s, "CANVASS") /\ \A j \in Present : member[j].role # "LEADER"
-              /\ Tick(i, "Canvass", Timeout)
+              /\ Tick(i, Canvass, Timeout)
            \/ \E term \in OlderLeaderships(s) :
-                  Tick(i, "Canvass", [Timeout EXCEPT !.leadershipTermId = term])
+                  Tick(i, Canvass, [Timeout EXCEPT !.leadershipTermId = term])
            \/ /\ At(s, "NOMINATE") /\ BoundTerm(i, s.candidateTermId + 1)
               /\ \A j \in Present : /\ ~At(member[j], "CANDIDATE_BALLOT")
                                     /\ At(member[j], "NOMINATE") => j >= i
-              /\ Tick(i, "Nominate", Timeout)
+              /\ Tick(i, Nominate, Timeout)
            \/ /\ At(s, "CANDIDATE_BALLOT") /\ \A j \in Members : s.members[j].ballotSent
-              /\ Tick(i, "CandidateBallot", Timeout)
-           \/ Tick(i, "FollowerBallot", Timeout)
+              /\ Tick(i, CandidateBallot, Timeout)
+           \/ Tick(i, FollowerBallot, Timeout)
            \/ /\ s.electionState \in WithDeadline \cup Mended
               /\ IF s.role = "LEADER" THEN \E j \in Present \ {i} : member[j].role = "LEADER"
                  ELSE ~HasLeader(s)
-              /\ Tick(i, "ElectionError", NoInput)
+              /\ Tick(i, ElectionError, NoInput)
            \/ /\ IF s.role = "LEADER" THEN ~Followed(i) ELSE ~HasLeader(s)
-              /\ Tick(i, "EnterElection", NoInput)
+              /\ Tick(i, EnterElection, NoInput)
 
 ScriptStep ==
     \E k \in 1 .. (Len(Tale) - 1) :
@@ -184,4 +175,9 @@ Fairness ==
     /\ \A i, j \in Members : i # j => WF_vars(Receives(i, j))
 
 LiveSpec == TaleInit /\ [][LiveNext]_vars /\ Fairness
+
+(***************************************************************************)
+(* MUT_CommitNotPublished: a leader sends no commit position.              *)
+(***************************************************************************)
+MutNothingIsPublished(i, s, x, q) == <<>>
 =============================================================================

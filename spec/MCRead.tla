@@ -35,17 +35,17 @@ ReadInit ==
 (***************************************************************************)
 (* A report counts if the step notes it in the leader's term.              *)
 (***************************************************************************)
-Acknowledges(i, action, x) ==
+Acknowledges(i, A(_, _, _), x) ==
     /\ i = read.leader /\ Closed(member[i], "LEADER") /\ member[i].moduleLeadershipTermId = read.term
-    /\ action \in {"OnAppendPosition", "OnCanvassPosition"}
+    /\ x.message.type \in {"AppendPosition", "CanvassPosition"}
     /\ LET j == x.message.followerMemberId
            blank == [member[i] EXCEPT !.members[j] = NoRecord]
-       IN  \E o \in Step(i, blank, action, x) : o.next.members[j].leadershipTermId = read.term
+       IN  \E o \in A(i, blank, x) : o.next.members[j].leadershipTermId = read.term
 
-ReadTake(i, action, x, ch) ==
+ReadTake(i, A(_, _, _), x, ch) ==
     /\ MayAct(i)
-    /\ \E c \in Taken(Now, i, action, x, ch) : Becomes(c)
-    /\ read' = IF Acknowledges(i, action, x)
+    /\ \E c \in Taken(Now, i, A, x, ch) : Becomes(c)
+    /\ read' = IF Acknowledges(i, A, x)
                THEN [read EXCEPT !.acked = @ \cup {x.message.followerMemberId}] ELSE read
 
 Ask(i) ==

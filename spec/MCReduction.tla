@@ -32,10 +32,10 @@ IsPart(a, b) ==    \* is a equal to b without some of its elements?
 
 Loses(from, to) == \A i, j \in Members : IsPart(to[i][j], from[i][j])
 
-LossyTake(i, action, x, ch) ==
+LossyTake(i, A(_, _, _), x, ch) ==
     /\ \A j \in Members \ {i} : member'[j] = member[j]
     /\ MayAct(i)
-    /\ \E c \in Taken(Now, i, action, x, ch) :
+    /\ \E c \in Taken(Now, i, A, x, ch) :
         /\ member' = c.member /\ log' = c.log /\ hist' = c.hist
         /\ Loses(c.channel, channel')
 
@@ -64,8 +64,9 @@ REIntervalOrTimeout(i) == IF Reduced THEN TEIntervalOrTimeout(i) ELSE Own!Interv
 RELeaderTick(i) == IF Reduced THEN TELeaderTick(i) ELSE Own!LeaderTick(i)
 REUrgent(i) == IF Reduced THEN TEUrgent(i) ELSE Own!Urgent(i)
 REMayArrive(i, j) == IF Reduced THEN FRMayArrive(i, j) ELSE LossyArrival(i, j)
-RETake(i, action, x, ch) ==
-    IF Reduced THEN TETake(i, action, x, ch) ELSE LossyTake(i, action, x, ch)
+RETake(i, A(_, _, _), x, ch) == IF Reduced THEN TETake(i, A, x, ch) ELSE LossyTake(i, A, x, ch)
+REFail(i, A(_, _, _), x, ch) == IF Reduced THEN TEFail(i, A, x, ch) ELSE LossyTake(i, A, x, ch)
+REBoundRecord(i) == IF Reduced THEN TEBoundRecord(i) ELSE Own!BoundRecord(i)
 RETakeAppendEntry(i) == IF Reduced THEN TETakeAppendEntry(i) ELSE Own!TakeAppendEntry(i)
 RETakeCanvass(i) ==
     IF Reduced THEN TETakeCanvass(i) ELSE Own!TakeCanvass(i) \/ GoesOnCanvassing(i)

@@ -34,7 +34,7 @@ WritesTwo(i) ==
     LET k == member[i].publicationPosition + 2
     IN  /\ Closed(member[i], "LEADER")
         /\ NoUrgency /\ BoundAppend(k)
-        /\ Tick(i, "AppendEntry", [NoInput EXCEPT !.position = k])
+        /\ Tick(i, AppendEntry, [NoInput EXCEPT !.position = k])
 
 SentTwice(ch, i, sends, kept) ==
     IF kept = {} THEN ch

@@ -92,7 +92,7 @@ VARIABLE
 Matters(i, send) ==
     LET j == send.to
         x == [NoInput EXCEPT !.message = send.message, !.active = Members]
-    IN  j # i /\ Step(j, member[j], ActionOf(send.message), x) # Ignore(member[j])
+    IN  j # i /\ OnMessage(j, member[j], x) # Ignore(member[j])
 
 HasRoom(ch, i, j) ==    \* no message of the present process of member i is under way to j
     IF ch[i][j] = <<>> THEN TRUE ELSE ch[i][j][Len(ch[i][j])] = PROCESS_END
@@ -126,13 +126,6 @@ Replays(s) ==
     \/ s.commitPosition >= s.appendPosition
     \/ s.notifiedCommitPosition >= s.appendPosition
 
-Connects(i, s) ==
-    LET j == s.leaderMemberId
-    IN  /\ LeadsInTerm(member[j], s.leadershipTermId)
-        /\ IF s.electionState = "FOLLOWER_LOG_AWAIT"
-           THEN member[j].publicationPosition >= s.commitPosition
-           ELSE member[j].members[i].catchupReplay
-
 Notes(i) ==    \* the next step of a closed leader only notes its own position
     LET s == member[i]
     IN  /\ s.members[i].logPosition # s.recordedPosition
@@ -146,7 +139,7 @@ TEUrgent(i) ==
           [] s.electionState = "FOLLOWER_READY" -> ~BoundError(i)
           [] s.electionState = "FOLLOWER_REPLAY" -> Replays(s)
           [] s.electionState = "FOLLOWER_LOG_REPLICATION" -> ~s.logReplication
-          [] s.electionState \in {"FOLLOWER_LOG_AWAIT", "FOLLOWER_CATCHUP_AWAIT"} -> Connects(i, s)
+          [] s.electionState \in {"FOLLOWER_LOG_AWAIT", "FOLLOWER_CATCHUP_AWAIT"} -> IsConnected(i)
           [] s.electionState = "FOLLOWER_CATCHUP" -> Consumes(i)
           [] OTHER -> FALSE
 
@@ -154,21 +147,25 @@ TEUrgent(i) ==
 (***************************************************************************)
 (* Steps.                                                                  *)
 (***************************************************************************)
-TETake(i, action, x, ch) ==
+TakeReduced(i, A(_, _, _), x, ch) ==
     /\ MayAct(i)
-    /\ Urgent(i) => action # "RecordLog"
-    /\ \E o \in Step(i, member[i], action, x) :
+    /\ \E o \in A(i, member[i], x) :
         LET entries == LogAfter(Now, i, o.next)
         IN  /\ member' = [member EXCEPT ![i] = o.next]
             /\ \E c \in Transmissions(ch, i, o.sends) : channel' = c
             /\ log' = [log EXCEPT ![i] = entries]
             /\ hist' = Remember(hist, i, member[i], o.next, o.sends, entries)
-            /\ auxFaults' = auxFaults + IF action \in {"Restart", "ElectionError"} THEN 1 ELSE 0
+
+TETake(i, A(_, _, _), x, ch) == TakeReduced(i, A, x, ch) /\ UNCHANGED auxFaults
+
+TEFail(i, A(_, _, _), x, ch) == TakeReduced(i, A, x, ch) /\ auxFaults' = auxFaults + 1
+
+TEBoundRecord(i) == ~Urgent(i)
 
 TETakeCanvass(i) ==
     /\ At(member[i], "CANVASS")
     /\ IF BoundTerm(i, member[i].candidateTermId + 1)
-       THEN \E x \in IntervalOrTimeout(i) : Tick(i, "Canvass", x)
+       THEN \E x \in IntervalOrTimeout(i) : Tick(i, Canvass, x)
        ELSE /\ MayAct(i)
             /\ \E c \in Transmissions(channel, i, PublishCanvassPosition(i, member[i])) :
                   channel' = c
@@ -177,7 +174,7 @@ TETakeCanvass(i) ==
 TETakeUpdateLeaderPosition(i) ==
     /\ Closed(member[i], "LEADER")
     /\ \E a \in ActiveSets(i) :
-           Tick(i, "UpdateLeaderPosition", [NoInput EXCEPT !.active = a, !.commitInterval = ~Notes(i)])
+           Tick(i, UpdateLeaderPosition, [NoInput EXCEPT !.active = a, !.commitInterval = ~Notes(i)])
     /\ \/ channel' # channel
        \/ member'[i] # member[i]
 
@@ -185,12 +182,12 @@ TETakeAppendEntry(i) ==
     LET k == member[i].publicationPosition + 1
     IN  /\ ClientEntries /\ Closed(member[i], "LEADER")
         /\ NoUrgency /\ BoundAppend(k)
-        /\ Tick(i, "AppendEntry", [NoInput EXCEPT !.position = k])
+        /\ Tick(i, AppendEntry, [NoInput EXCEPT !.position = k])
 
 TETakeEnterElection(i) ==
     /\ member[i].electionState = "CLOSED"
     /\ NoUrgency /\ BoundEnterElection(i)
-    /\ Tick(i, "EnterElection", NoInput)
+    /\ Tick(i, EnterElection, NoInput)
 
 TEBoundRestart(i) == i \in Fragile /\ auxFaults < MaxFaults
 TEBoundError(i) == TEBoundRestart(i) /\ member[i].electionState \in {"LEADER_READY", "FOLLOWER_READY"}

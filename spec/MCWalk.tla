@@ -98,19 +98,10 @@ Logs(i, flip) ==
         ELSE Try(IF IsTermEvent(Now, i, s.commitPosition + 1)
                  THEN "OnReplayNewLeadershipTermEvent" ELSE "ConsumeLog", Consume1(Now, i))
 
-(***************************************************************************)
-(* A stream connects under the condition of Cluster.tla.                   *)
-(***************************************************************************)
 Connected(i) ==
-    LET s == member[i]
-        j == s.leaderMemberId
-    IN  CASE s.electionState = "FOLLOWER_CATCHUP_AWAIT" ->
-                 ~Apart(i, j) /\ member[j].members[i].catchupReplay
-                 /\ LeadsInTerm(member[j], s.leadershipTermId)
-          [] s.electionState = "FOLLOWER_LOG_AWAIT" ->
-                 ~Apart(i, j) /\ LeadsInTerm(member[j], s.leadershipTermId)
-                 /\ member[j].publicationPosition >= s.commitPosition
-          [] OTHER -> TRUE
+    /\ member[i].electionState \in {"FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT"}
+           => ~Apart(i, member[i].leaderMemberId)
+    /\ IsConnected(i)
 
 Ticks(i, flip, late, a) ==
     LET s == member[i]
@@ -348,7 +339,8 @@ WalkNext ==
        \E j \in {IF Waiting(i) = {} THEN i ELSE DrawnFrom(8, Waiting(i))} :
            LET reach == IF auxCut = i THEN {i} ELSE Members \ {auxCut}
                try   == Tried(i, j, roll, dice, flip, late, IF dice <= 9 THEN reach ELSE heard \cup {i})
-               after == IF try.action = "" THEN {} ELSE Taken(Now, i, try.action, try.x, try.channel)
+               after == IF try.action = "" THEN {}
+                        ELSE Taken(Now, i, LAMBDA k, s, y : Step(k, s, try.action, y), try.x, try.channel)
            IN  /\ auxCut' = IF moves = 1 THEN (IF cut = MemberCount THEN -1 ELSE cut) ELSE auxCut
                /\ IF after = {} THEN UNCHANGED <<member, channel, log, hist, auxSeen>>
                   ELSE \E c \in after :

@@ -81,7 +81,7 @@ Play(c, p) ==
         ch     == CASE p.kind = "arrive"  -> Receive(c.channel, p.i, p.j, 1)
                     [] p.kind = "restart" -> LoseAllTo(c.channel, p.j)
                     [] OTHER              -> c.channel
-        after  == Taken(c, p.j, action, x, ch)
+        after  == Taken(c, p.j, LAMBDA i, s, y : Step(i, s, action, y), x, ch)
     IN  IF p.kind = "silence" THEN [c EXCEPT !.channel = [NoChannels EXCEPT ![p.i][p.j] = queue]]
         ELSE IF p.kind = "die" THEN [c EXCEPT !.member[p.j] = Disk(@)]
         ELSE IF p.kind = "lose" THEN [c EXCEPT !.channel = Receive(@, p.i, p.j, 1)]
