@@ -13,6 +13,8 @@
 (***************************************************************************)
 EXTENDS MCBounds
 
+Rules == INSTANCE Replication
+
 TellsAll(i) ==
     LET Hears(j) == Arrival(i, j)
     IN  Repeats(i, "Canvass", Members) \o Each(Hears, SelectSeq(<<0, 1, 2>>, LAMBDA j : j # i))
@@ -51,38 +53,20 @@ MutVoteUsedUp(s, m) == m.candidateTermId < s.candidateTermId
 (* restart.                                                                *)
 (***************************************************************************)
 MutBecomeCandidate(i, s, term) ==
-    [s EXCEPT
-        !.electionState = "CANDIDATE_BALLOT",
-        !.role = "CANDIDATE",
-        !.candidateTermId = term,
-        !.members = [j \in Members |->
-            [s.members[j] EXCEPT !.candidateTermId = IF j = i THEN term ELSE NULL_VALUE,
-                                 !.vote = IF j = i THEN 1 ELSE NULL_VALUE,
-                                 !.ballotSent = (j = i)]]]
+    [Rules!BecomeCandidate(i, s, term) EXCEPT !.persistedCandidateTermId = s.persistedCandidateTermId]
 
 (***************************************************************************)
 (* MUT_CandidateTermLost: the file with the candidate term is lost in a    *)
 (* crash.                                                                  *)
 (***************************************************************************)
-MutDisk(s) == Persistent(NULL_VALUE, s.recordingLog, s.recordedPosition,
-                         s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
-                         s.snapshotLogPosition)
+MutDisk(s) == [Rules!Disk(s) EXCEPT !.persistedCandidateTermId = NULL_VALUE]
 
 (***************************************************************************)
 (* MUT_CandidateTermNotReloaded: a new election begins with the last term  *)
 (* of the log, not with the term in which the member has voted.            *)
 (***************************************************************************)
 MutPrepareForNewLeadership(s) ==
-    [EndReplication(s) EXCEPT
-        !.role = "FOLLOWER",
-        !.publicationPosition = NULL_POSITION,
-        !.logSubscription = FALSE,
-        !.catchupDestination = FALSE,
-        !.appendPosition = s.recordedPosition,
-        !.notifiedCommitPosition = 0,
-        !.catchupJoinPosition = NULL_POSITION,
-        !.replayStopPosition = NULL_POSITION,
-        !.candidateTermId = s.leadershipTermId]
+    [Rules!PrepareForNewLeadership(s) EXCEPT !.candidateTermId = s.leadershipTermId]
 
 (***************************************************************************)
 (* MUT_QuorumOfOne: half of the members counts as a quorum.                *)
@@ -99,33 +83,17 @@ MutIsQuorumLeader(s) ==
 (***************************************************************************)
 (* MUT_StaleVoteCounts: a vote of an earlier ballot counts.                *)
 (***************************************************************************)
-MutOnVote(i, s, x) ==
-    LET m == x.message
-        j == m.followerMemberId
-    IN  IF At(s, "CANDIDATE_BALLOT") /\ m.candidateMemberId = i
-        THEN Ignore([s EXCEPT !.members = UpdateMemberLogPosition(s.members, j,
-                                            m.logLeadershipTermId, m.logPosition),
-                              !.members[j].candidateTermId = s.candidateTermId,
-                              !.members[j].vote = IF m.vote THEN 1 ELSE 0])
-        ELSE Ignore(s)
+MutOnVote(i, s, x) == Rules!OnVote(i, s, [x EXCEPT !.message.candidateTermId = s.candidateTermId])
 
 (***************************************************************************)
 (* MUT_SameTermAgain: a candidate does not open a new term.                *)
 (***************************************************************************)
-MutNominate(i, s, x) ==
-    IF ~At(s, "NOMINATE") THEN {}
-    ELSE IF x.timeout
-    THEN Outcome(BecomeCandidate(i, s, Max(0, s.candidateTermId)), <<>>)
-    ELSE Outcome(s, IF x.interval THEN PublishCanvassPosition(i, s) ELSE <<>>)
+MutSameTermAgain(i, s, term) == Rules!BecomeCandidate(i, s, Max(0, s.candidateTermId))
 
 (***************************************************************************)
 (* MUT_LeadsOldTerm: the winner continues in the previous term.            *)
 (***************************************************************************)
-MutEnterLeaderLogReplication(i, s) ==
-    [s EXCEPT !.electionState = "LEADER_LOG_REPLICATION",
-              !.role = "LEADER",
-              !.leaderMemberId = i,
-              !.publicationPosition = s.appendPosition]
+MutWinTerm(i, s) == [Rules!WinTerm(i, s) EXCEPT !.leadershipTermId = s.leadershipTermId]
 
 (***************************************************************************)
 (* MUT_VotesGoToAll: a vote is sent to all members.                        *)
@@ -138,36 +106,25 @@ MutSendVotesToAll(j, m) ==
 (* MUT_PromiseForgotten: a member that canvasses again has the term of its *)
 (* candidacy or vote only on disk.                                         *)
 (***************************************************************************)
-MutEnterCanvass(i, s) ==
-    [EndReplication(s) EXCEPT
-        !.electionState = "CANVASS",
-        !.role = "FOLLOWER",
-        !.leaderMemberId = NULL_VALUE,
-        !.candidateTermId = s.leadershipTermId,
-        !.catchupJoinPosition = NULL_POSITION,
-        !.replayStopPosition = NULL_POSITION,
-        !.members = UpdateMemberLogPosition(ForgetRecords(s.members), i,
-                                            s.leadershipTermId, s.appendPosition)]
+MutEnterCanvass(i, s) == [Rules!EnterCanvass(i, s) EXCEPT !.candidateTermId = s.leadershipTermId]
 
 (***************************************************************************)
 (* MUT_VoteNotOnDisk: a vote is kept in memory only.                       *)
 (***************************************************************************)
 MutVoteInMemory(i, s, x) ==
-    LET m == x.message
-        answer(yes) == Send(m.candidateMemberId,
-                            Vote(m.candidateTermId, s.logLeadershipTermId, s.appendPosition,
-                                 m.candidateMemberId, i, yes))
-    IN  IF ~InElection(s) \/ s.electionState = "INIT" \/ m.candidateMemberId = i THEN Ignore(s)
-        ELSE IF VoteUsedUp(s, m) THEN Outcome(s, answer(FALSE))
-        ELSE IF s.electionState \in BallotOpen
-        THEN Outcome([s EXCEPT !.candidateTermId = m.candidateTermId,
-                               !.electionState = "FOLLOWER_BALLOT",
-                               !.members = ForgetRecords(s.members)], answer(TRUE))
-        ELSE Ignore(s)
+    {[o EXCEPT !.next.persistedCandidateTermId = s.persistedCandidateTermId] :
+        o \in Rules!OnRequestVote(i, s, x)}
 
 (***************************************************************************)
 (* MUT_AnyAnswerIsAVote: a candidate with an answer of all others wins,    *)
 (* whatever the answers.                                                   *)
 (***************************************************************************)
 MutAllHaveAnswered(s) == \A j \in Members : s.members[j].vote # NULL_VALUE
+
+(***************************************************************************)
+(* MUT_VotesCountLate: a vote is noted after the ballot has ended.         *)
+(***************************************************************************)
+MutVotesCountLate(i, s, x) ==
+    {[o EXCEPT !.next.electionState = s.electionState] :
+        o \in Rules!OnVote(i, [s EXCEPT !.electionState = "CANDIDATE_BALLOT"], x)}
 =============================================================================

@@ -14,6 +14,8 @@
 (***************************************************************************)
 EXTENDS MCBounds
 
+Rules == INSTANCE Cluster
+
 Steady == Elected(2, <<0, 1>>, 0) \o Dies(0) \o Records(2)
 
 Joining ==
@@ -49,84 +51,55 @@ MutCommitTo(s, x, q) == IF IsCommitDue(s, x, q) THEN q ELSE s.commitPosition
 (* though its archive has not recorded them.                               *)
 (***************************************************************************)
 MutCountsWritten(i, s, x) ==
-    LET own == s.publicationPosition
-        q   == LeaderQuorumPosition(i, s, s.moduleLeadershipTermId, own, x.active)
-    IN  IF ~Closed(s, "LEADER") THEN {}
-        ELSE Outcome([NoteOwnPosition(i, s, own) EXCEPT !.commitPosition = CommitTo(s, x, q)],
-                     PublishCommitPosition(i, s, x, q))
+    {[o EXCEPT !.next.recordedPosition = s.recordedPosition] :
+        o \in Rules!UpdateLeaderPosition(i, [s EXCEPT !.recordedPosition = s.publicationPosition], x)}
 
 (***************************************************************************)
 (* MUT_FollowerRunsAhead: a follower processes everything that it has      *)
 (* recorded.                                                               *)
 (***************************************************************************)
-MutConsumeBound(s) ==
-    IF Closed(s, "FOLLOWER") /\ s.logSubscription THEN s.recordedPosition
-    ELSE IF At(s, "FOLLOWER_CATCHUP") THEN Min(s.notifiedCommitPosition, s.recordedPosition)
-    ELSE IF At(s, "FOLLOWER_REPLAY") \/ At(s, "LEADER_REPLAY") THEN s.replayStopPosition
-    ELSE NULL_POSITION
+MutConsumeBound(s) == Rules!ConsumeBound([s EXCEPT !.moduleNotifiedCommitPosition = s.recordedPosition])
 
 (***************************************************************************)
 (* MUT_ReportsTooMuch: a follower reports one position more than the end   *)
 (* of its recording.                                                       *)
 (***************************************************************************)
 MutUpdateFollowerPosition(i, s, x) ==
-    IF ~Closed(s, "FOLLOWER") \/ s.leaderMemberId = NULL_VALUE THEN {}
-    ELSE Outcome(s, Send(s.leaderMemberId,
-                         AppendPosition(s.moduleLeadershipTermId, s.recordedPosition + 1, i, 0)))
+    {[o EXCEPT !.sends[1].message.logPosition = @ + 1] : o \in Rules!UpdateFollowerPosition(i, s, x)}
 
 (***************************************************************************)
 (* MUT_LogNotOnDisk: recorded entries that are not processed are lost in a *)
 (* restart.                                                                *)
 (***************************************************************************)
-MutDisk(s) == Persistent(s.persistedCandidateTermId, s.recordingLog, s.commitPosition,
-                         s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
-                         s.snapshotLogPosition)
+MutDisk(s) == [Rules!Disk(s) EXCEPT !.recordedPosition = s.commitPosition]
 
 (***************************************************************************)
 (* MUT_RestartCommits: a member that restarts takes its whole recording as *)
 (* committed.                                                              *)
 (***************************************************************************)
 MutRestart(i, s, x) ==
-    LET d    == Disk(s)
-        term == IF d.recordingLog # <<>> THEN LastTerm(d.recordingLog) ELSE d.snapshotLeadershipTermId
-    IN  Outcome(BeginElection(i, [d EXCEPT !.moduleState = "ACTIVE",
-                                           !.moduleLeadershipTermId = d.snapshotLeadershipTermId,
-                                           !.commitPosition = d.recordedPosition,
-                                           !.logLeadershipTermId = term,
-                                           !.leadershipTermId = term]), <<>>)
+    {[o EXCEPT !.next.commitPosition = s.recordedPosition] : o \in Rules!Restart(i, s, x)}
 
 (***************************************************************************)
 (* MUT_SnapshotTooFar: a snapshot names the end of the recording, not of   *)
 (* the processed log.                                                      *)
 (***************************************************************************)
 MutTakeSnapshot(i, s, x) ==
-    IF \/ s.moduleState # "ACTIVE" \/ s.recordedPosition <= s.snapshotLogPosition
-       \/ s.electionState \notin {"CLOSED", "FOLLOWER_CATCHUP", "FOLLOWER_REPLAY", "LEADER_REPLAY"}
-    THEN {}
-    ELSE Outcome([s EXCEPT
-            !.snapshotLeadershipTermId = s.moduleLeadershipTermId,
-            !.snapshotTermBaseLogPosition =
-                FindTermEntry(s.recordingLog, s.moduleLeadershipTermId).termBaseLogPosition,
-            !.snapshotLogPosition = s.recordedPosition], <<>>)
+    {[o EXCEPT !.next.snapshotLogPosition = s.recordedPosition] : o \in Rules!TakeSnapshot(i, s, x)}
 
 (***************************************************************************)
 (* MUT_FollowerOpensNoTerm: a follower joins a log without writing its     *)
 (* term to the recording log.                                              *)
 (***************************************************************************)
 MutFollowerLogAwait(i, s, x) ==
-    IF ~At(s, "FOLLOWER_LOG_AWAIT") THEN {}
-    ELSE Outcome([s EXCEPT !.electionState = "FOLLOWER_READY",
-                           !.logLeadershipTermId = s.leadershipTermId], <<>>)
+    {[o EXCEPT !.next.recordingLog = s.recordingLog] : o \in Rules!FollowerLogAwait(i, s, x)}
 
 (***************************************************************************)
 (* MUT_LeaderOpensNoTerm: a leader does not write its term to the          *)
 (* recording log.                                                          *)
 (***************************************************************************)
 MutLeaderInit(i, s, x) ==
-    IF ~At(s, "LEADER_INIT") THEN {}
-    ELSE Outcome([s EXCEPT !.electionState = "LEADER_READY",
-                           !.moduleLeadershipTermId = s.leadershipTermId,
-                           !.logLeadershipTermId = s.leadershipTermId], <<>>)
+    {[o EXCEPT !.next.recordingLog = s.recordingLog] : o \in Rules!LeaderInit(i, s, x)}
 
 (***************************************************************************)
 (* MUT_CountsItselfTwice: a leader counts every member that has reported   *)
@@ -139,9 +112,8 @@ MutCountedPosition(s, term, own, record) ==
 (* MUT_ReportsInNextTerm: a follower reports in the term after its own.    *)
 (***************************************************************************)
 MutReportInNextTerm(i, s, x) ==
-    IF ~Closed(s, "FOLLOWER") \/ s.leaderMemberId = NULL_VALUE THEN {}
-    ELSE Outcome(s, Send(s.leaderMemberId,
-                         AppendPosition(s.moduleLeadershipTermId + 1, s.recordedPosition, i, 0)))
+    {[o EXCEPT !.sends[1].message.leadershipTermId = @ + 1] :
+        o \in Rules!UpdateFollowerPosition(i, s, x)}
 
 (***************************************************************************)
 (* MUT_ReadsAheadOfRecording: a module gets the entry after the next one,  *)
@@ -154,14 +126,8 @@ MutConsumeNext(c, i) == [NoInput EXCEPT !.position = c.member[i].commitPosition 
 (* entries that the leader has written.                                    *)
 (***************************************************************************)
 MutNextEntry(c, i) ==
-    LET s == c.member[i]
-        j == s.leaderMemberId
-        k == s.recordedPosition + 1
-    IN  IF Closed(s, "LEADER") THEN s.moduleLeadershipTermId
-        ELSE IF j = NULL_VALUE \/ j = i THEN -1
-        ELSE IF LeadsInTerm(c.member[j], FollowedTerm(s)) /\ k <= c.member[j].publicationPosition
-        THEN StreamEntry(c, j, k)
-        ELSE -1
+    IF Closed(c.member[i], "LEADER") THEN c.member[i].moduleLeadershipTermId
+    ELSE Rules!NextEntry(c, i)
 
 (***************************************************************************)
 (* MUT_SilentMembersCount: a leader counts the reports of members however  *)
@@ -182,12 +148,8 @@ MutQuorumOfTheHeard(position, active) ==
 (* of its term.                                                            *)
 (***************************************************************************)
 MutSnapshotBase(i, s, x) ==
-    IF \/ s.moduleState # "ACTIVE" \/ s.commitPosition <= s.snapshotLogPosition
-       \/ s.electionState \notin {"CLOSED", "FOLLOWER_CATCHUP", "FOLLOWER_REPLAY", "LEADER_REPLAY"}
-    THEN {}
-    ELSE Outcome([s EXCEPT !.snapshotLeadershipTermId = s.moduleLeadershipTermId,
-                           !.snapshotTermBaseLogPosition = s.commitPosition,
-                           !.snapshotLogPosition = s.commitPosition], <<>>)
+    {[o EXCEPT !.next.snapshotTermBaseLogPosition = s.commitPosition] :
+        o \in Rules!TakeSnapshot(i, s, x)}
 
 (***************************************************************************)
 (* MUT_RestartForgetsLog: a restart keeps only the snapshot.               *)
@@ -199,21 +161,15 @@ MutRecovered(s) == [s EXCEPT !.recordedPosition = s.snapshotLogPosition]
 (* of the snapshot.                                                        *)
 (***************************************************************************)
 MutRestartInOldTerm(i, s, x) ==
-    LET d == Disk(Recovered(s))
-    IN  Outcome(BeginElection(i, [d EXCEPT !.moduleState = "ACTIVE",
-                                           !.moduleLeadershipTermId = d.snapshotLeadershipTermId,
-                                           !.commitPosition = d.snapshotLogPosition,
-                                           !.logLeadershipTermId = d.snapshotLeadershipTermId,
-                                           !.leadershipTermId = d.snapshotLeadershipTermId]), <<>>)
+    {[o EXCEPT !.next.logLeadershipTermId = s.snapshotLeadershipTermId,
+               !.next.leadershipTermId = s.snapshotLeadershipTermId] : o \in Rules!Restart(i, s, x)}
 
 (***************************************************************************)
 (* MUT_JoinsWithMore: a member that joins a log reports one entry more     *)
 (* than it has.                                                            *)
 (***************************************************************************)
 MutFollowerReady(i, s, x) ==
-    IF ~At(s, "FOLLOWER_READY") THEN {}
-    ELSE Outcome(ElectionComplete(s),
-                 Send(s.leaderMemberId, AppendPosition(s.leadershipTermId, s.commitPosition + 1, i, 0)))
+    {[o EXCEPT !.sends[1].message.logPosition = @ + 1] : o \in Rules!FollowerReady(i, s, x)}
 
 (***************************************************************************)
 (* MUT_CommitsOwnLog: the leader's own recording counts as committed.      *)
@@ -226,4 +182,19 @@ MutCommitsOwnLog(s, x, q) == s.recordedPosition
 MutConsumesAll(c, i) ==
     [NoInput EXCEPT !.position = Len(c.log[i]), !.leadershipTermId = c.log[i][1],
                     !.termBaseLogPosition = c.member[i].commitPosition]
+
+(***************************************************************************)
+(* MUT_SnapshotOfEarlierTerm: a snapshot names the term before its own.    *)
+(***************************************************************************)
+MutSnapshotTerm(i, s, x) ==
+    {[o EXCEPT !.next.snapshotLeadershipTermId = @ - 1] : o \in Rules!TakeSnapshot(i, s, x)}
+
+(***************************************************************************)
+(* MUT_BeginsBeforeTheLog: a restart with a log and without a snapshot     *)
+(* begins at the null position.                                            *)
+(***************************************************************************)
+MutBeginsBeforeTheLog(i, s, x) ==
+    {[o EXCEPT !.next.commitPosition =
+                    IF s.recordingLog # <<>> /\ @ = 0 THEN NULL_POSITION ELSE @] :
+        o \in Rules!Restart(i, s, x)}
 =============================================================================

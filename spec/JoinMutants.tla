@@ -14,6 +14,8 @@
 (***************************************************************************)
 EXTENDS MCBounds
 
+Rules == INSTANCE Replication
+
 Late ==
     Elected(2, <<1>>, 0) \o Records(2) \o Records(1)
     \o Does(1, "UpdateFollowerPosition") \o Arrival(1, 2) \o Advances(2, Members) \o Silence
@@ -28,53 +30,30 @@ JoinsInit == StartsAfter(<<Late>>)
 (* the next term.                                                          *)
 (***************************************************************************)
 MutLeaderNewLeadershipTerm(i, s, logTerm) ==
-    LET next == IF logTerm < s.moduleLeadershipTermId
-                THEN FindTermEntry(s.recordingLog, logTerm + 1) ELSE NoTermEntry
-        base == FindTermEntry(s.recordingLog, s.moduleLeadershipTermId).termBaseLogPosition
-    IN  NewLeadershipTerm(
-            logTerm, next.leadershipTermId, next.termBaseLogPosition, s.publicationPosition,
-            s.moduleLeadershipTermId, base, s.publicationPosition,
-            IF IsRev149 THEN NULL_POSITION ELSE s.commitPosition, i)
+    [Rules!LeaderNewLeadershipTerm(i, s, logTerm) EXCEPT !.nextLogPosition = s.publicationPosition]
 
 (***************************************************************************)
 (* MUT_CatchupReportsTooMuch: a member in a catch-up reports the position  *)
 (* at which it is to join, not the end of its recording.                   *)
 (***************************************************************************)
 MutFollowerCatchup(i, s, x) ==
-    LET done == /\ s.commitPosition >= s.catchupJoinPosition
-                /\ s.commitPosition >= s.notifiedCommitPosition
-                /\ ~s.catchupDestination
-    IN  IF ~At(s, "FOLLOWER_CATCHUP") THEN {}
-        ELSE Outcome(IF done THEN [s EXCEPT !.electionState = "FOLLOWER_LOG_INIT",
-                                            !.appendPosition = s.commitPosition] ELSE s,
-                     IF x.interval
-                     THEN Send(s.leaderMemberId,
-                               AppendPosition(ReportedTerm(s, s.moduleLeadershipTermId),
-                                              s.catchupJoinPosition, i, CATCHUP_FLAG))
-                     ELSE <<>>)
+    {[o EXCEPT !.sends = [k \in DOMAIN @ |->
+                             [@[k] EXCEPT !.message.logPosition = s.catchupJoinPosition]]] :
+        o \in Rules!FollowerCatchup(i, s, x)}
 
 (***************************************************************************)
 (* MUT_CatchupRunsAhead: a member in a catch-up processes everything that  *)
 (* it records.                                                             *)
 (***************************************************************************)
-MutConsumeBound(s) ==
-    IF Closed(s, "FOLLOWER") /\ s.logSubscription
-    THEN Min(s.moduleNotifiedCommitPosition, s.recordedPosition)
-    ELSE IF At(s, "FOLLOWER_CATCHUP") THEN s.recordedPosition
-    ELSE IF At(s, "FOLLOWER_REPLAY") \/ At(s, "LEADER_REPLAY") THEN s.replayStopPosition
-    ELSE NULL_POSITION
+MutConsumeBound(s) == Rules!ConsumeBound([s EXCEPT !.notifiedCommitPosition = s.recordedPosition])
 
 (***************************************************************************)
 (* MUT_TermStaysOpen: a new term is written without closing the previous   *)
 (* one.                                                                    *)
 (***************************************************************************)
 MutEnsureCoherent(rl, initialTerm, initialBase, term, base, end) ==
-    IF rl = <<>> THEN <<TermEntry(term, IF base = NULL_POSITION THEN initialBase ELSE base, end)>>
-    ELSE IF LastTerm(rl) < term
-    THEN Append(rl, TermEntry(term, IF LastEntry(rl).logPosition = NULL_POSITION THEN base
-                                    ELSE LastEntry(rl).logPosition, end))
-    ELSE IF end # NULL_POSITION THEN CommitLogPosition(rl, term, end)
-    ELSE rl
+    LET coherent == Rules!EnsureCoherent(rl, initialTerm, initialBase, term, base, end)
+    IN  [k \in DOMAIN coherent |-> IF k = Len(rl) /\ k < Len(coherent) THEN rl[k] ELSE coherent[k]]
 
 (***************************************************************************)
 (* MUT_CopiedTermNotWritten: a term copied from the leader's archive is    *)
@@ -87,30 +66,21 @@ MutStartReplication(s) == [s EXCEPT !.logReplication = TRUE]
 (* the base.                                                               *)
 (***************************************************************************)
 MutReplicate(s, term, base, stop) ==
-    LET wrong == IF base = NULL_POSITION THEN base ELSE stop
-    IN  EnterFollowerState([s EXCEPT !.replicationLeadershipTermId = term,
-                                     !.replicationTermBaseLogPosition = wrong,
-                                     !.replicationStopPosition = stop], "FOLLOWER_LOG_REPLICATION")
+    Rules!Replicate(s, term, IF base = NULL_POSITION THEN base ELSE stop, stop)
 
 (***************************************************************************)
 (* MUT_OpensTooEarly: a term is written with a base one entry too early.   *)
 (***************************************************************************)
-MutOpensTooEarly(s, term, base) ==
-    EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
-                   term, Max(0, base - 1), NULL_POSITION)
+MutOpensTooEarly(s, term, base) == Rules!OpenTerm(s, term, Max(0, base - 1))
 
 (***************************************************************************)
 (* MUT_CatchupOpensNoTerm: a member in a catch-up does not write the term  *)
 (* first.                                                                  *)
 (***************************************************************************)
-MutCatchupWithoutTerm(i, s, x) ==
-    IF ~At(s, "FOLLOWER_CATCHUP_AWAIT") THEN {}
-    ELSE Outcome([s EXCEPT !.electionState = "FOLLOWER_CATCHUP"], <<>>)
+MutCatchupWithoutTerm(s) == [s EXCEPT !.electionState = "FOLLOWER_CATCHUP"]
 
 (***************************************************************************)
 (* MUT_TermEndsElsewhere: a term is closed one entry after its end.        *)
 (***************************************************************************)
-MutTermEndsElsewhere(rl, term, end) ==
-    [k \in DOMAIN rl |-> IF rl[k].leadershipTermId = term
-                         THEN [rl[k] EXCEPT !.logPosition = end + 1] ELSE rl[k]]
+MutTermEndsElsewhere(rl, term, end) == Rules!CommitLogPosition(rl, term, end + 1)
 =============================================================================

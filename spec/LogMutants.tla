@@ -22,6 +22,8 @@
 (***************************************************************************)
 EXTENDS MCBounds
 
+Rules == INSTANCE Replication
+
 LeaderLost ==
     Elected(2, <<0, 1>>, 0) \o Records(2) \o Records(1)
     \o Does(1, "UpdateFollowerPosition") \o Arrival(1, 2) \o Advances(2, Members) \o Silence
@@ -77,24 +79,14 @@ MutCompareLengths(t1, p1, t2, p2) == IF p1 > p2 THEN 1 ELSE IF p1 < p2 THEN -1 E
 (* last, not the last term of its log.                                     *)
 (***************************************************************************)
 MutCandidateBallot(i, s, x) ==
-    LET unsent == {j \in x.accepted : ~s.members[j].ballotSent}
-        ballot == RequestVote(s.leadershipTermId, s.appendPosition, s.candidateTermId, i)
-    IN  IF ~At(s, "CANDIDATE_BALLOT") THEN {}
-        ELSE IF IsUnanimousLeader(s) \/ (x.timeout /\ IsQuorumLeader(s))
-        THEN Outcome(EnterLeaderLogReplication(i, s), <<>>)
-        ELSE IF x.timeout THEN Outcome(EnterCanvass(i, s), <<>>)
-        ELSE Outcome([s EXCEPT !.members = [j \in Members |->
-                        [s.members[j] EXCEPT !.ballotSent = @ \/ j \in unsent]]],
-                     SendToEach(i, unsent, ballot))
+    {[o EXCEPT !.sends = [k \in DOMAIN @ |->
+                             [@[k] EXCEPT !.message.logLeadershipTermId = s.leadershipTermId]]] :
+        o \in Rules!CandidateBallot(i, s, x)}
 
 (***************************************************************************)
 (* MUT_CutsTooMuch: the whole log is truncated, to be copied again.        *)
 (***************************************************************************)
-MutTruncateLog(s, position) ==
-    EnterInit([s EXCEPT !.recordedPosition = 0,
-                        !.appendPosition = 0,
-                        !.recordingLog = CommitLogPosition(s.recordingLog,
-                                                           s.logLeadershipTermId, 0)])
+MutTruncateLog(s, position) == Rules!TruncateLog(s, 0)
 
 (***************************************************************************)
 (* MUT_CutsNothing: a follower keeps entries that its leader does not      *)
@@ -123,12 +115,7 @@ MutPublishedTerm(s) == s.moduleLeadershipTermId
 (* MUT_AppliesOwnTail: a new leader replays its log without waiting until  *)
 (* a quorum has it.                                                        *)
 (***************************************************************************)
-MutLeaderLogReplication(i, s, x) ==
-    LET t == NoteOwnPosition(i, s, s.appendPosition)
-        q == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active \cup {i})
-    IN  IF ~At(s, "LEADER_LOG_REPLICATION") THEN {}
-        ELSE Outcome([t EXCEPT !.electionState = "LEADER_REPLAY"],
-                     PublishLeadership(i, t, x, x.interval, q))
+MutIsReplicated(s, active) == TRUE
 
 (***************************************************************************)
 (* MUT_WritesWithoutQuorum: a leader writes the first entry of its term    *)
@@ -152,4 +139,17 @@ MutQuorum == 1
 (* MUT_StandsAlone: a candidate wins when its ballot times out.            *)
 (***************************************************************************)
 MutOwnVoteIsEnough(s) == TRUE
+
+(***************************************************************************)
+(* MUT_RefusalIsAVote: a candidate counts each answer as a vote for it.    *)
+(***************************************************************************)
+MutRefusalIsAVote(i, s, x) == Rules!OnVote(i, s, [x EXCEPT !.message.vote = TRUE])
+
+(***************************************************************************)
+(* MUT_TermBeginsLater: a leader announces a base that is one entry too    *)
+(* late.                                                                   *)
+(***************************************************************************)
+MutTermBeginsLater(i, s, logTerm, quorumPosition) ==
+    [Rules!ElectionNewLeadershipTerm(i, s, logTerm, quorumPosition) EXCEPT
+        !.nextTermBaseLogPosition = @ + 1]
 =============================================================================

@@ -10,6 +10,8 @@
 (***************************************************************************)
 EXTENDS MCLive
 
+Rules == INSTANCE Replication
+
 StandsUnelected(i, j) ==
     Repeats(j, "Canvass", {}) \o Arrival(j, i) \o Expires(i, "Canvass") \o Expires(i, "Nominate")
     \o Expires(i, "CandidateBallot") \o Silence
@@ -46,4 +48,11 @@ NobodyIsStuck ==
              /\ At(member[i], "FOLLOWER_REPLAY") /\ member[i].replayStopPosition = NULL_POSITION
              /\ member[i].notifiedCommitPosition = 0
              /\ member[i].commitPosition < member[i].appendPosition)
+
+(***************************************************************************)
+(* MUT_WaitsForVotes: a candidate that was refused does not give up.       *)
+(***************************************************************************)
+MutWaitsForVotes(i, s, x) ==
+    {o \in Rules!CandidateBallot(i, s, x) :
+        o.next.electionState = "CANVASS" => \A j \in Members : s.members[j].vote # 0}
 =============================================================================

@@ -55,4 +55,12 @@ MutEndsEarly(s) == s.terminationPosition # NULL_POSITION
 MutWritesOn(i, s, x) ==
     {[o EXCEPT !.next.terminationPosition = s.terminationPosition] :
         o \in Rules!AppendEntry(i, [s EXCEPT !.terminationPosition = NULL_POSITION], x)}
+
+(***************************************************************************)
+(* MUT_NamesCommitPosition: a leader asks all to end at its commit         *)
+(* position.                                                               *)
+(***************************************************************************)
+MutNamesCommitPosition(i, s, x) ==
+    {[o EXCEPT !.next.publicationPosition = s.publicationPosition] :
+        o \in Rules!InitiateTermination(i, [s EXCEPT !.publicationPosition = s.commitPosition], x)}
 =============================================================================

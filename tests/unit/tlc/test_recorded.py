@@ -197,6 +197,19 @@ def test_the_violated_one_of_several_temporal_properties_is_not_guessed() -> Non
     )
 
 
+def test_a_property_that_is_named_by_a_place_is_the_only_one() -> None:
+    """TLC splits ``Init /\\ [][Next]_v``, and the part about steps has no name."""
+    place = "line 7, col 3 to line 7, col 9 of module Log"
+    error = Message(2112, Severity.ERROR, f"Action property {place} is violated.")
+    named = []
+    for properties in (("Refines",), ("One", "Other")):
+        builder = ResultBuilder(properties)
+        builder.add(error)
+        named.append(builder.result(exit_code=12, seconds=1.0, argv=()).violated)
+
+    assert named == ["Refines", place]
+
+
 def test_an_exhausted_heap_names_the_option() -> None:
     builder = ResultBuilder()
     builder.add(Message(1001, Severity.ERROR, "java.lang.OutOfMemoryError: Java heap space"))

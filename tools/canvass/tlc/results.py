@@ -237,7 +237,7 @@ _EXCEPTION: Final = re.compile(
 )
 _SUMMARY_MAX: Final = 300
 _PARSER_PROGRESS: Final = re.compile(r"(?:Parsing file|Semantic processing of module|Linting of) ")
-_PARSER_PLACE: Final = re.compile(
+_PLACE: Final = re.compile(
     r"line (?P<line>\d+), col \d+ to line \d+, col \d+ of module (?P<module>\w+)"
 )
 _LEXICAL: Final = re.compile(
@@ -257,8 +257,9 @@ class ResultBuilder:
     Parameters
     ----------
     properties
-        Names of the temporal properties in the configuration. TLC 2.15 does not name the violated
-        one; if there is only one property, it is the violated one, else the message has all.
+        Names of the temporal properties in the configuration. TLC 2.15 names no violated property
+        of behaviours, and gives the place of one about steps if it is part of a conjunction. If
+        there is only one property, it is the violated one, else the message has all.
     """
 
     def __init__(self, properties: Sequence[str] = ()) -> None:
@@ -339,10 +340,11 @@ class ResultBuilder:
             self._extend(message=f"{self._violations[-1].message}\n\n{text}")
             return
         name = violated_name(message.text)
-        if outcome is Outcome.LIVENESS and name is None:
+        unnamed = outcome is Outcome.LIVENESS and name is None
+        if unnamed or _PLACE.fullmatch(name or ""):
             if len(self._properties) == 1:
                 name = self._properties[0]
-            elif self._properties:
+            elif unnamed and self._properties:
                 text = f"{text} TLC does not say which of {', '.join(self._properties)}."
         self._violations.append(Violation(outcome, name, text))
 
@@ -461,7 +463,7 @@ def _parser_warnings(lines: Iterable[str]) -> Iterator[str]:
     """Yield each paragraph that follows a place, in one line with the place."""
     paragraphs = "\n".join(lines).split("\n\n")
     for place, text in pairwise(paragraph.strip() for paragraph in paragraphs):
-        if _PARSER_PLACE.fullmatch(place) and text:
+        if _PLACE.fullmatch(place) and text:
             yield _summary(f"{place}: {text.removeprefix('Warning: ')}")
 
 
@@ -502,7 +504,7 @@ def _parser_summary(lines: Iterable[str]) -> str:
             place = f"{module}.tla:{found[1]}: " if module and found else ""
             return _summary(f"{place}{complaint}")
         if line.startswith(("*** Errors:", "*** Abort messages:")) and len(rest) == 2:
-            found = _PARSER_PLACE.fullmatch(rest[0])
+            found = _PLACE.fullmatch(rest[0])
             place = f"{found['module']}.tla:{found['line']}: " if found else ""
             reason = rest[1]
             if reason.startswith("Could not parse module") and not said[0].startswith("Fatal"):
