@@ -182,3 +182,15 @@ def test_every_safety_property_kills_a_mutant() -> None:
 
     assert {"ElectionSafety", "NoTruncationBelowCommit"} <= properties
     assert properties - killers == UNBROKEN.keys()
+
+
+def test_every_claim_of_a_model_that_holds_is_violated_by_another_model() -> None:
+    """So no claim is one that cannot fail."""
+    held: set[str] = set()
+    for model in MODELS:
+        if model.expected is Expected.SUCCESS:
+            held |= claims(config_of(model))
+    of_the_reduction = {"UrgentMayMove"}
+
+    assert {"EventuallyApplied", "RefinesBallots", "TypeOK"} <= held
+    assert held - {model.violates for model in MODELS} == of_the_reduction

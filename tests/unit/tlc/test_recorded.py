@@ -198,7 +198,7 @@ def test_the_violated_one_of_several_temporal_properties_is_not_guessed() -> Non
 
 
 def test_a_property_that_is_named_by_a_place_is_the_only_one() -> None:
-    """TLC splits ``Init /\\ [][Next]_v``, and the part about steps has no name."""
+    """TLC splits a conjunction of an initial condition and steps; that part has no name."""
     place = "line 7, col 3 to line 7, col 9 of module Log"
     error = Message(2112, Severity.ERROR, f"Action property {place} is violated.")
     named = []
