@@ -55,7 +55,8 @@ Dies(i)                      == StepOf("die", i, i, "", NoInput)        \* never
 Records(i)                   == StepOf("record", i, i, "RecordLog", NoInput)
 Reads(i)                     == StepOf("read", i, i, "", NoInput)
 Writes(i)                    == StepOf("write", i, i, "AppendEntry", NoInput)
-OpensLog(i, a)               == StepOf("write", i, i, "LeaderReady", [NoInput EXCEPT !.active = a])
+OpensLog(i, a)               == StepOf("write", i, i, "LeaderReady",
+                                       [NoInput EXCEPT !.active = a, !.timeout = IsRev149])
 
 RECURSIVE Times(_, _)
 Times(n, steps) == IF n = 0 THEN <<>> ELSE steps \o Times(n - 1, steps)
@@ -132,8 +133,9 @@ StartsAfter(scripts) == \E c \in {After(scripts[k]) : k \in DOMAIN scripts} : St
 (* vote is not a report: the followers report before the leader replays.   *)
 (* With HZ5 the followers act first: they open the term, and report so.    *)
 (* Advances(i, a): closed leader i notes the end of its own recording,     *)
-(* then commits.  HearEachOther(i, j): i and j canvass and hear each       *)
-(* other.  GivesUp(i): the election of i fails, and it canvasses again.    *)
+(* then commits; a leader of 1.49 does both in one step.                   *)
+(* HearEachOther(i, j): i and j canvass and hear each other.  GivesUp(i):  *)
+(* the election of i fails, and it canvasses again.                        *)
 (***************************************************************************)
 Stands(i, j) ==
     Repeats(j, "Canvass", Members) \o Arrival(j, i) \o Expires(i, "Canvass") \o Expires(i, "Nominate")
@@ -150,7 +152,7 @@ Prepares(i, n) ==
     \o (IF n = 0 THEN <<>> ELSE Times(n, Reads(i)) \o Hearing(i, "LeaderReplay", Members))
     \o Does(i, "LeaderInit")
 
-Advances(i, a) == Times(2, Hearing(i, "UpdateLeaderPosition", a))
+Advances(i, a) == Times(IF IsRev149 THEN 1 ELSE 2, Hearing(i, "UpdateLeaderPosition", a))
 
 RECURSIVE Each(_, _)
 Each(F(_), members) == IF members = <<>> THEN <<>> ELSE F(Head(members)) \o Each(F, Tail(members))
