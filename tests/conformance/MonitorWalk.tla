@@ -166,7 +166,9 @@ WalkNext ==
           IF spoils THEN Goto(i, "UpdateFollowerPosition", AfterSpoil(i, j, kind, term))
           ELSE LET try   == IF step < MemberCount THEN Act("Restart", NoInput)
                             ELSE Tried(i, j, roll, flip, late)
-                   after == IF try.action = "" THEN {} ELSE Taken(Now, i, try.action, try.x, try.channel)
+                   after == IF try.action = "" THEN {}
+                            ELSE Taken(Now, i, LAMBDA k, s, y : Step(k, s, try.action, y),
+                                       try.x, try.channel)
                IN  IF after = {} THEN UNCHANGED vars
                    ELSE \E c \in after : Goto(i, try.action, c)
 =============================================================================

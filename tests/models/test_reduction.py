@@ -8,7 +8,7 @@ from canvass.spec import load_manifest, spec_root
 from support.findings import config_of
 
 MODELS = {model.name: model for model in load_manifest().models}
-SWITCH = (spec_root() / "MCReduction.tla").read_text("utf-8")
+SWITCH = (spec_root() / "MCReduction.tla").read_text("utf-8").replace("A(_, _, _)", "A")
 SWITCHED = {
     found["name"]: found
     for found in re.finditer(
@@ -21,7 +21,7 @@ SWITCHED = {
 """For an operator of Cluster: its definition if reduced, and its definition otherwise."""
 
 
-LOSSY = {"Take": "LossyTake", "MayArrive": "LossyArrival"}
+LOSSY = {"Take": "LossyTake", "Fail": "LossyTake", "MayArrive": "LossyArrival"}
 
 
 def replaced(name: str) -> dict[str, str]:

@@ -27,14 +27,13 @@ MODULES: Final = ("Election", "Replication", "Properties", "RecordingLog", "Memb
 """The modules that define actions and properties."""
 
 _STANDS_FOR: Final = {
-    MESSAGE_CAUSALITY: ("Cluster", "Deliver"),
+    MESSAGE_CAUSALITY: ("Cluster", "Arrive"),
     LOG_STREAM: ("Cluster", "NextEntry"),
 }
 """For each check of causality the operator of ``Cluster.tla`` that it checks."""
-_JOINS: Final = {
-    "FollowerCatchupAwait": ("Cluster", "TakeFollowerCatchupAwait"),
-    "FollowerLogAwait": ("Cluster", "TakeFollowerLogAwait"),
-}
+_JOINS: Final = dict.fromkeys(
+    ("FollowerCatchupAwait", "FollowerLogAwait"), ("Cluster", "IsConnected")
+)
 """For each step that joins a log the operator of ``Cluster.tla``."""
 
 
@@ -72,7 +71,7 @@ def find_operator(name: str, action: str = "") -> Operator | None:
         meant = _STANDS_FOR[name]
         module, name = _JOINS.get(action, meant) if name == LOG_STREAM else meant
         modules = (module,)
-    begins = re.compile(rf"{re.escape(name)}(\([^)]*\))?\s*==")
+    begins = re.compile(rf"{re.escape(name)}(\(.*?\))?\s*==")
     for module in modules:
         lines = _module(module)
         for number, line in enumerate(lines):

@@ -146,8 +146,8 @@ def test_joining_comes_before_a_second_grant_if_the_first_one_may_be_missing() -
 
 
 @pytest.mark.parametrize("action", [*JOINS.values(), "RecordLog"])
-def test_joining_is_explained_by_the_action_of_the_cluster_that_asks_for_it(action: str) -> None:
-    expected = f"Take{action}(i) ==" if action in JOINS.values() else "NextEntry(c, i) =="
+def test_joining_is_explained_by_the_operator_of_the_cluster_that_asks_for_it(action: str) -> None:
+    expected = "IsConnected(i) ==" if action in JOINS.values() else "NextEntry(c, i) =="
     operator = find_operator(LOG_STREAM, action)
 
     assert operator is not None
