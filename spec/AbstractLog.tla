@@ -28,9 +28,9 @@ StartsWith(a, b) == Len(b) <= Len(a) /\ SubSeq(a, 1, Len(b)) = b
 (***************************************************************************)
 (* What a client rests on.  A majority keeps each acknowledged entry: no   *)
 (* loss of a minority makes an answer false.  The newest leader has        *)
-(* applied all of them: a client that asks it sees all that any client was *)
-(* told.  An older leader that does not know of the newest one may be      *)
-(* behind (MCRead.tla).                                                    *)
+(* applied all of them: a client that asks it sees every entry for which   *)
+(* any client has an answer.  An older leader that does not know of the    *)
+(* newest one may be behind (MCRead.tla).                                  *)
 (***************************************************************************)
 Promise ==
     /\ 2 * Cardinality({i \in Appliers : StartsWith(kept[i], acknowledged)}) > Cardinality(Appliers)

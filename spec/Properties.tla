@@ -110,8 +110,8 @@ StateMachineSafety == \A i \in Members : IsPrefix(CommittedPrefix(i), hist.commi
 
 (***************************************************************************)
 (* Refines (S7 as a whole).  Each step of the cluster is a step of         *)
-(* AbstractLog.tla, or changes nothing there: what a client was told stays *)
-(* true, also if a minority is lost, and the newest leader knows it.       *)
+(* AbstractLog.tla, or changes nothing there: what is acknowledged stays   *)
+(* so, also if a minority is lost, and the newest leader has applied it.   *)
 (***************************************************************************)
 Serving ==
     {i \in Members : /\ Closed(member[i], "LEADER")
