@@ -25,17 +25,18 @@ import msgspec
 import numpy as np
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.step_checker import Example, example_of
 from canvass.conformance.step_lookup import StepLookup, spec_digest
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import Unit, path_of, read_and_check, units_of
 from canvass.selftest.simulation_series import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options
 from canvass.steps.answers import SHIPPED, AnswerFile, Answers, shipped_answers
+from canvass.steps.form import Form, form_of
+from canvass.steps.kernel import Status
 from canvass.steps.step import Step
 from canvass.traces.alignment.importer import import_logs
 
-Steps = dict[tuple[int, int], Example]
+Steps = dict[tuple[int, int], Form]
 """Distinct steps by their keys."""
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -122,14 +123,14 @@ def write(steps: Steps) -> None:
     answers.add(np.array(keys, dtype=np.uint64), np.ones(len(keys), dtype=np.int8))
 
 
-def read_taken() -> list[Example]:
+def read_taken() -> list[Form]:
     """Read the steps that were taken from captured clusters."""
-    found: list[Example | None] = []
+    found: list[Form | Status] = []
     taken = msgspec.msgpack.decode(lzma.decompress(TAKEN.read_bytes()), type=dict[str, list[Step]])
     for name, steps in taken.items():
         revision, count = name.split("-")
-        found += [example_of(step, Rules(int(count), revision)) for step in steps]
-    return [step for step in found if step is not None]
+        found += [form_of(step, Rules(int(count), revision)) for step in steps]
+    return [step for step in found if isinstance(step, Form)]
 
 
 def take(runs: Iterable[Path]) -> None:
@@ -149,7 +150,7 @@ def take(runs: Iterable[Path]) -> None:
     print(f"{len(known):,} steps before, {sum(map(len, taken.values())):,} now")
 
 
-def steps_of(unit: Unit) -> list[Example]:
+def steps_of(unit: Unit) -> list[Form]:
     """Give the distinct steps of one run; end the process if it is malformed."""
     found = read_and_check([unit], Answers())
     for run in found.runs:

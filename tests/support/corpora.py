@@ -98,10 +98,8 @@ def rotated(columns: EventColumns, by: int) -> EventColumns:
     parts = []
     for place in np.argsort(streams[starts], kind="stable").tolist():
         start, end = int(starts[place]), int(ends[place])
-        run_id = renamed.runs[int(renamed.run[start])]
-        run = Run("canvass.run/1", run_id, "1.50", count)
-        parts.append(({run_id: run}, rows_of(renamed, start, end, run_id)))
-    return join(parts).columns
+        parts.append(rows_of(renamed, start, end, renamed.runs[int(renamed.run[start])]))
+    return join(parts)
 
 
 def scaled(columns: EventColumns, factor: int, runs: tuple[str, ...]) -> EventColumns:
@@ -121,13 +119,9 @@ def scaled(columns: EventColumns, factor: int, runs: tuple[str, ...]) -> EventCo
 
 def copies(corpus: Path) -> Iterator[tuple[list[Run], Any]]:
     """Give the corpus again and again, as a table of events and the runs in it."""
-    batch = join(
-        [
-            ({folder.run.run_id: folder.run}, columns)
-            for folder in Corpus(corpus).run_folders()
-            for columns in folder.columns()
-        ]
-    )
+    recorded = {folder.run.run_id: folder.run for folder in Corpus(corpus).run_folders()}
+    folders = Corpus(corpus).run_folders()
+    together = join([columns for folder in folders for columns in folder.columns()])
     for number in count():
         runs = [
             Run(
@@ -139,10 +133,10 @@ def copies(corpus: Path) -> Iterator[tuple[list[Run], Any]]:
                 appointed_leader_id=run.appointed_leader_id,
                 initial=run.initial,
             )
-            for run in batch.runs
+            for run in (recorded[run_id] for run_id in together.runs)
         ]
         ids = tuple(run.run_id for run in runs)
-        copy = scaled(batch.columns, number + 1, ids)
+        copy = scaled(together, number + 1, ids)
         copy = replace(copy, time_ns=copy.time_ns + number * _DAY_NS)
         yield runs, to_table(rotated(copy, number))
 

@@ -25,10 +25,11 @@ from canvass.aeron_driver.report import Group, Part, Reason, RulesPart, TraceRep
 from canvass.cluster.member import NO_INPUT, Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import join
-from canvass.conformance.step_checker import StepChecker, StepResults, step_at
+from canvass.conformance.batch import step_keys, steps_of
 from canvass.conformance.verify import Unit
 from canvass.graph.artifact import StepArrays
+from canvass.steps.distinct import DistinctKeys
+from canvass.steps.form import step_of
 from canvass.steps.kernel import Status
 from canvass.steps.renaming import map_step, renumbered
 from canvass.steps.step import Sends, Step
@@ -134,7 +135,7 @@ class _Reading:
     """Reads runs batch by batch, and keeps the distinct steps."""
 
     found: Collected = field(default_factory=Collected)
-    checker: StepChecker = field(default_factory=StepChecker)
+    distinct: DistinctKeys = field(default_factory=DistinctKeys)
     broken: set[Step] = field(default_factory=set)
 
     def read(self, path: Path, runs: Mapping[str, Run], batches: Iterable[EventColumns]) -> None:
@@ -142,35 +143,34 @@ class _Reading:
         self.found.runs += len(runs)
         for columns in batches:
             self.found.recorded += len(columns) - columns.context
-            results = self.checker.check(join([(runs, columns)]))
-            own = [rules[run_id] for run_id in columns.runs]
-            for row in sorted(results.fresh.values()):
-                self._add(own[int(columns.run[row])], path, results, row)
-            for row in np.flatnonzero(results.numbers < 0).tolist():
-                if row >= columns.context:
-                    self._add_broken(own[int(columns.run[row])], path, results, row)
+            own = [runs[run_id] for run_id in columns.runs]
+            steps = steps_of(columns, own)
+            keys, status = step_keys(steps, columns, own)
+            known = len(self.distinct)
+            numbers = self.distinct.number(keys, status == Status.KEYED)
+            for row in range(columns.context, len(columns)):
+                if status[row] == Status.KEYED:
+                    if numbers[row] < known:
+                        continue
+                    known += 1  # Distinct steps are numbered in the order of their first rows.
+                elif status[row] != Status.FRAME_BROKEN:
+                    self.found.undrivable[Status(int(status[row]))] += 1
+                    continue
+                step = as_driven(step_of(steps, row))
+                if status[row] == Status.FRAME_BROKEN:
+                    # The step changes a field that its action may not change; a driver can take it.
+                    if step in self.broken:
+                        continue
+                    self.broken.add(step)
+                run_id = columns.runs[int(columns.run[row])]
+                place = int(columns.member[row]), int(columns.step[row])
+                self._add(rules[run_id], step, RunEvent(path, run_id, *place))
 
-    def _add_broken(self, rules: Rules, path: Path, results: StepResults, row: int) -> None:
-        """Add a step without a canonical form, or count the reason if it is not a step."""
-        status = Status(int(results.status[row]))
-        if status is not Status.FRAME_BROKEN:
-            self.found.undrivable[status] += 1
-            return
-        # The step changes a field that its action may not change; the driver can take it.
-        step = as_driven(step_at(results.batch.columns, results.states, row))
-        if step not in self.broken:
-            self.broken.add(step)
-            self._add(rules, path, results, row)
-
-    def _add(self, rules: Rules, path: Path, results: StepResults, row: int) -> None:
+    def _add(self, rules: Rules, step: Step, event: RunEvent) -> None:
         aeron_rules = Rules(rules.member_count, rules.revision, frozenset(), NULL_VALUE)
         found = self.found.by_rules.setdefault(aeron_rules, DistinctSteps(aeron_rules))
-        columns = results.batch.columns
-        run_id = columns.runs[int(columns.run[row])]
-        found.steps.append(as_driven(step_at(columns, results.states, row)))
-        found.events.append(
-            RunEvent(path, run_id, int(columns.member[row]), int(columns.step[row]))
-        )
+        found.steps.append(step)
+        found.events.append(event)
 
 
 def _rules(path: Path, run: Run) -> Rules:

@@ -1,8 +1,7 @@
 """`check`: a function from events and TLC's answers to findings.
 
     >>> file = DatasetFile(Path("set/events-3-00000.parquet"))     # doctest: +SKIP
-    >>> tables = map(file.table, range(file.row_groups))           # doctest: +SKIP
-    >>> findings = check(tables, answers, file.runs)               # doctest: +SKIP
+    >>> findings = check(file.tables(), answers, file.runs)        # doctest: +SKIP
     >>> findings.tables().verdicts                                 # doctest: +SKIP
 
 It reads no file, asks nobody and keeps nothing. A step without an answer is an open step of the
@@ -13,11 +12,10 @@ what the checks of whole runs read (`canvass.conformance.sequence`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -25,34 +23,29 @@ import pyarrow.compute as pc
 from msgspec.structs import replace
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.conformance.batch import BATCH_EVENTS, Batch, join, rows_of
+from canvass.conformance.batch import BATCH_EVENTS, join, split_runs, step_keys, steps_of
 from canvass.conformance.findings import Findings, Key, RunFindings
 from canvass.conformance.sequence import Sequence, digest
-from canvass.conformance.step_checker import Example, StepChecker, StepResults, step_at
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
 from canvass.conformance.whole_run import check_whole, with_limits
 from canvass.steps.answers import ALLOWED, REFUSED, UNKNOWN, Answers
-from canvass.steps.kernel import Status
+from canvass.steps.distinct import DistinctKeys
+from canvass.steps.form import Form, forms_of, step_of
+from canvass.steps.kernel import Status, StepColumns
 from canvass.steps.step import Step
 from canvass.traces.arrow import ColumnError, conformed, from_table
 from canvass.traces.columns import EventColumns, Ints, from_events
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.layout import ACTION_NAMES, NONE
+from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.ndjson import decode_run
-from canvass.traces.parquet import FactFinder, RunEntry, StreamOrder, column_problems
-from canvass.traces.schema import Event, Fact, FactKind, Run, encode
-
-TRUNCATED: Final = "truncated"
-"""The column that says of the last row of a stream why the stream is truncated."""
-REVISION: Final = "revision"
-"""The column with the revision of the spec that a run is checked against."""
+from canvass.traces.parquet import FactFinder, RowProblems, RunEntry
+from canvass.traces.schema import Event, Fact, Run, encode
 
 MAX_RUN_EVENTS: Final = 20_000_000
 """Most events of a run: the checks of a whole run need them together in memory."""
-Runs: TypeAlias = Mapping[str, RunEntry] | Run
 
 
-def check(events: Any, answers: Answers, runs: Runs) -> Findings:
+def check(events: Any, answers: Answers, runs: Mapping[str, RunEntry]) -> Findings:
     """Check whole runs.
 
     Parameters
@@ -66,9 +59,7 @@ def check(events: Any, answers: Answers, runs: Runs) -> Findings:
         What TLC has answered.
     runs
         By the ids of the runs their ``run.json``, with the facts of what is missing from them, as
-        `canvass.traces.parquet.DatasetFile` has them; a run without rows is MALFORMED. Or one
-        ``run.json`` for all runs. Then rows may have a column ``revision``, and a column
-        ``truncated`` with the reason in the last row of each truncated stream.
+        `canvass.traces.parquet.DatasetFile` has them; a run without rows is MALFORMED.
 
     Returns
     -------
@@ -85,12 +76,14 @@ def check(events: Any, answers: Answers, runs: Runs) -> Findings:
     The findings do not depend on the sizes of the batches. In the order of the runs: each step is
     looked up, then the checks of the whole run follow (causality, then the safety monitors).
     """
-    checked = _Tables(Checker(answers), runs)
+    checker = Checker(answers)
+    checked = TableChecker(checker, runs)
     for part in [events] if isinstance(events, pa.Table) else events:
         table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
         for start in range(0, table.num_rows, BATCH_EVENTS):
             checked.take(table.slice(start, BATCH_EVENTS))
-    return checked.findings()
+    checked.end()
+    return checker.findings()
 
 
 @dataclass(slots=True, eq=False)
@@ -132,9 +125,9 @@ class Checker:
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
         self._checks: list[RunCheck] = []
-        self._steps = StepChecker()
+        self._distinct = DistinctKeys()
         self._codes = np.empty(0, dtype=np.int8)
-        self._examples: dict[Key, Example] = {}
+        self._open: dict[Key, Form] = {}
         self._waiting: list[tuple[Mapping[str, RunCheck], EventColumns]] = []
         self._waiting_events = 0
         self._in_waiting: dict[str, RunCheck] = {}
@@ -143,7 +136,7 @@ class Checker:
     @property
     def open_count(self) -> int:
         """The number of distinct open steps so far."""
-        return len(self._examples)
+        return len(self._open)
 
     def begin(self, path: str, run_id: str, run: Run | None = None) -> RunCheck:
         """Begin a run; ``path`` names it in the findings."""
@@ -188,8 +181,8 @@ class Checker:
         ]
         if sound:
             checks = {run_id: known[run_id] for known, c in sound for run_id in c.runs}
-            batch = join([({r: _rules_run(known[r]) for r in c.runs}, c) for known, c in sound])
-            self._check_steps(batch, [checks[run_id] for run_id in batch.columns.runs])
+            columns = join([columns for _, columns in sound])
+            self._check_steps(columns, [checks[run_id] for run_id in columns.runs])
         ending, self._ending = self._ending, []
         for check in ending:
             self._end(check)
@@ -202,24 +195,23 @@ class Checker:
                 RunFindings(check.run, _verdict(check), frozenset(check.open_steps), check.actions)
                 for check in self._checks
             ),
-            self._examples,
-            self._steps.distinct.keys,
+            self._open,
+            self._distinct.keys,
             self._codes,
         )
 
     # --- steps ------------------------------------------------------------------------------------
 
-    def _check_steps(self, batch: Batch, checks: list[RunCheck]) -> None:
-        columns = batch.columns
-        results = self._steps.check(batch)
-        self._look_up_new(results)
+    def _check_steps(self, columns: EventColumns, checks: list[RunCheck]) -> None:
+        runs = [_rules_run(check) for check in checks]
+        steps = steps_of(columns, runs)
+        keys, status = step_keys(steps, columns, runs)
+        numbers = self._distinct.number(keys, status == Status.KEYED)
+        self._look_up_new(steps, numbers, runs, columns.run)
         codes = np.full(len(columns), ALLOWED, dtype=np.int8)
-        keyed = results.numbers >= 0
-        codes[keyed] = self._codes[results.numbers[keyed]]
-        broken = results.status == Status.FRAME_BROKEN
-        codes[broken | (results.status == Status.OUT_OF_DOMAIN)] = REFUSED
-        unknown = results.status == Status.UNKNOWN_BEFORE
-        unknown[: columns.context] = False
+        keyed = numbers >= 0
+        codes[keyed] = self._codes[numbers[keyed]]
+        codes[(status == Status.FRAME_BROKEN) | (status == Status.OUT_OF_DOMAIN)] = REFUSED
         parts = digest(columns, np.arange(len(checks), dtype=np.int64))
         bounds = np.searchsorted(parts.run, np.arange(len(checks) + 1))
         offset = columns.context
@@ -234,44 +226,45 @@ class Checker:
             if check.events > MAX_RUN_EVENTS:
                 check.parts = []
                 continue
-            check.unchecked += int(np.count_nonzero(unknown[rows]))
+            check.unchecked += int(np.count_nonzero(status[rows] == Status.UNKNOWN_BEFORE))
             for row in (np.flatnonzero(codes[rows] == REFUSED) + rows.start).tolist():
-                self._note_wrong(check, before + row - rows.start, results, row)
-            numbers = results.numbers[rows]
-            waiting = np.unique(numbers[codes[rows] == UNKNOWN])
+                self._note_wrong(check, before + row - rows.start, steps, row)
+            waiting = np.unique(numbers[rows][codes[rows] == UNKNOWN])
             check.open_steps |= {self._key(number) for number in waiting.tolist()}
             check.actions += np.bincount(part.action, minlength=len(ACTION_NAMES))
             check.parts.append(part)
 
-    def _note_wrong(self, check: RunCheck, place: int, results: StepResults, row: int) -> None:
+    def _note_wrong(self, check: RunCheck, place: int, steps: StepColumns, row: int) -> None:
         """Keep a step that is not allowed, if it may be one of the first two of its action."""
-        columns = results.batch.columns
-        kind = int(columns.member[row]), int(columns.action[row])
+        kind = int(steps.member[row]), int(steps.action[row])
         count = check.wrong_counts[kind] = check.wrong_counts.get(kind, 0) + 1
         if count <= 2:
-            check.wrong[place] = step_at(columns, results.states, row)
+            check.wrong[place] = step_of(steps, row)
 
-    def _look_up_new(self, results: StepResults) -> None:
+    def _look_up_new(self, steps: StepColumns, numbers: Ints, runs: list[Run], run: Ints) -> None:
         """Look up the steps that are new in this batch, and note those without an answer."""
         known = len(self._codes)
-        fresh = self._steps.distinct.keys[known:]
-        if len(fresh):
-            codes = self._answers.look_up(fresh)
-            self._codes = np.concatenate([self._codes, codes])
-            numbers = (known + np.flatnonzero(codes == UNKNOWN)).tolist()
-            for example in results.examples(numbers):
-                self._examples[example.key] = example
+        codes = self._answers.look_up(self._distinct.keys[known:])
+        self._codes = np.concatenate([self._codes, codes])
+        rows = np.flatnonzero(numbers >= known)
+        _, first = np.unique(numbers[rows], return_index=True)
+        rows = rows[first[codes == UNKNOWN]]
+        if len(rows):
+            rules = [runs[place].rules for place in run[rows].tolist()]
+            for form in forms_of(steps.take(rows), rules):
+                assert isinstance(form, Form)
+                self._open[form.key] = form
 
     def _key(self, number: int) -> Key:
-        first, second = self._steps.distinct.keys[number].tolist()
+        first, second = self._distinct.keys[number].tolist()
         return first, second
 
-    def _is_allowed(self, check: RunCheck, example: Example) -> bool:
+    def _is_allowed(self, check: RunCheck, form: Form) -> bool:
         """Tell whether a step that is not in the run is allowed; it is open if nothing says so."""
-        (code,) = self._answers.look_up(np.array([example.key], dtype=np.uint64)).tolist()
+        (code,) = self._answers.look_up(np.array([form.key], dtype=np.uint64)).tolist()
         if code == UNKNOWN:
-            check.open_steps.add(example.key)
-            self._examples[example.key] = example
+            check.open_steps.add(form.key)
+            self._open[form.key] = form
         return bool(code != REFUSED)
 
     # --- whole runs -------------------------------------------------------------------------------
@@ -373,145 +366,93 @@ def check_events(
 # --- tables ---------------------------------------------------------------------------------------
 
 
-class _Tables:
-    """Gives tables of events to a checker, and ends each run after its last row."""
+class TableChecker:
+    """Gives tables of events to a checker, and ends each run after its last row.
 
-    def __init__(self, checker: Checker, runs: Runs) -> None:
-        self._checker = checker
-        self._given = runs
+    Parameters
+    ----------
+    checker
+        The checker.
+    runs
+        As for `check`.
+    path
+        Names the runs in the findings.
+    """
+
+    def __init__(self, checker: Checker, runs: Mapping[str, RunEntry], path: str = "") -> None:
+        self._checker, self._path = checker, path
         self._before: EventColumns | None = None
-        self._checks: dict[str, RunCheck] = {}
-        self._entries: dict[str, RunEntry] = {}
+        self._open = dict(runs)
+        """The runs that have not ended."""
         self._last = ""
-        self._finder = FactFinder()
-        if isinstance(runs, Mapping):
-            for run_id, entry in runs.items():
-                self._begin(run_id, entry)
+        self._finder, self._problems = FactFinder(), RowProblems(runs)
+        self._checks = {run_id: self._begin(run_id, entry.run) for run_id, entry in runs.items()}
 
-    def findings(self) -> Findings:
-        """End all runs."""
-        for run_id in list(self._entries):
-            self._end(run_id)
-        return self._checker.findings()
-
-    def _begin(self, run_id: str, entry: RunEntry) -> None:
-        self._entries[run_id] = entry
-        self._checks[run_id] = self._checker.begin("", run_id, entry.run)
-
-    def _end(self, run_id: str) -> None:
-        entry = self._entries.pop(run_id)
-        facts = [*self._finder.facts_of(entry)]
-        self._checker.end(self._checks[run_id], facts)
-
-    def take(self, table: Any) -> None:
-        """Check the next rows."""
-        ids = pc.fill_null(table["run"].cast(pa.string()), "").combine_chunks()
-        table = table.set_column(table.column_names.index("run"), "run", ids)
-        self._begin_new(table)
-        events = conformed(table)
-        try:
-            self._before = from_table(events, self._before)
-        except ColumnError:
-            self._take_apart(events, ids)
-            return
-        self._take_columns(self._before)
-
-    def _begin_new(self, table: Any) -> None:
-        """Begin the runs of a table that are new, if one ``run.json`` is for all runs."""
-        if not isinstance(self._given, Run):
-            return
-        names = [name for name in ("run", REVISION) if name in table.column_names]
-        for row in table.group_by(names, use_threads=False).aggregate([]).to_pylist():
-            revision = row.get(REVISION, self._given.revision) or ""
-            run = replace(self._given, run_id=row["run"], revision=revision)
-            known = self._checks.get(row["run"])
-            if known is None:
-                self._begin(row["run"], RunEntry(run))
-                self._refuse_bad(run)
-            elif known.run != run:
-                known.malformed = known.malformed or "the run has rows of several revisions"
-        if TRUNCATED in table.column_names:
-            cut = table.select(["run", "member", TRUNCATED]).filter(pc.is_valid(table[TRUNCATED]))
-            for row in cut.group_by(cut.column_names).aggregate([]).to_pylist():
-                fact = Fact(FactKind.TRUNCATED, row["run"], row["member"], detail=row[TRUNCATED])
-                entry = self._entries.get(row["run"])
-                if entry is not None and fact not in entry.facts:
-                    self._entries[row["run"]] = replace(entry, facts=(*entry.facts, fact))
-
-    def _refuse_bad(self, run: Run) -> None:
-        """Refuse a run whose id or revision the format does not have."""
+    def _begin(self, run_id: str, run: Run) -> RunCheck:
+        check = self._checker.begin(self._path, run_id, run)
         try:
             decode_run(encode(run), "run")
         except TraceError as error:
-            self._checks[run.run_id].malformed = f"the run {run.run_id!r}: {error.reason}"
+            check.malformed = f"the run {run_id!r}: {error.reason}"
+        return check
 
-    def _take_apart(self, events: Any, ids: Any) -> None:
-        """Take the rows of each run alone: a value that the format lacks makes one run malformed.
+    def end(self) -> None:
+        """End all runs."""
+        for run_id in list(self._open):
+            self._end(run_id)
+
+    def _end(self, run_id: str) -> None:
+        facts = self._finder.facts_of(self._open.pop(run_id))
+        self._checker.end(self._checks[run_id], facts)
+
+    def refuse(self, reason: str) -> None:
+        """Refuse all runs."""
+        for run_id in self._checks:
+            self._refuse(run_id, reason)
+
+    def _refuse(self, run_id: str, reason: str) -> None:
+        if run_id not in self._checks:
+            self._checks[run_id] = self._checker.begin(self._path, run_id)
+        check = self._checks[run_id]
+        check.malformed = check.malformed or reason
+
+    def take(self, table: Any) -> None:
+        """Check the next rows.
 
         Raises
         ------
         ColumnError
-            If no row is at fault, but the table.
+            As for `check`.
         """
-        for run_id in dict.fromkeys(ids.to_pylist()):
-            own = events.filter(pc.equal(ids, run_id))
-            try:
-                columns = from_table(own, self._before)
-            except ColumnError as error:
-                if error.code is Code.BAD_SCHEMA:
-                    raise
-                self._refuse(run_id, error.reason)
+        events = conformed(table)
+        try:
+            self._before = from_table(events, self._before)
+        except ColumnError as error:
+            if error.code is Code.BAD_SCHEMA:
+                raise
+            # A value that the format lacks makes one run malformed.
+            ids = pc.fill_null(events["run"].cast(pa.string()), "")
+            several = pc.unique(ids).to_pylist()
+            for run_id in several if len(several) > 1 else ():
+                self.take(events.filter(pc.equal(ids, run_id)))
+            if len(several) == 1:
+                self._refuse(several[0], error.reason)
                 self._before = None
-            else:
-                self._before = columns
-                self._take_columns(columns)
-
-    def _refuse(self, run_id: str, reason: str) -> None:
-        if run_id not in self._checks:
-            self._checks[run_id] = self._checker.begin("", run_id)
-        check = self._checks[run_id]
-        check.malformed = check.malformed or reason
+        else:
+            self._take_columns(self._before)
 
     def _take_columns(self, columns: EventColumns) -> None:
         """Check the rows of sound runs, and end the runs before the last one."""
-        begins = columns.run[np.flatnonzero(np.diff(columns.run, prepend=NONE))]
-        for run_id, places in zip(columns.runs, np.bincount(begins).tolist(), strict=True):
-            if run_id not in self._checks:
-                self._refuse(run_id, f"the run {run_id} is not in the metadata")
-            elif run_id not in self._entries or places > 1:
-                self._refuse(run_id, StreamOrder.NOT_KEPT)
-        for number, (row, reason) in column_problems(columns).items():
-            member, step = int(columns.member[row]), int(columns.step[row])
-            run_id = columns.runs[number]
-            self._refuse(run_id, f"the run {run_id}: member {member}, step {step}: {reason}")
+        for run_id, reason in self._problems.of(columns).items():
+            self._refuse(run_id, reason)
         self._finder.look(columns)
-        self._check_absent(columns)
-        for sound in self._sound(columns):
-            self._checker.take(self._checks, sound)
-        for run_id in dict.fromkeys((self._last, *columns.runs[:-1])):
-            if run_id in self._entries and run_id != columns.runs[-1]:
+        if any(self._checks[run_id].malformed for run_id in columns.runs):
+            for part in split_runs(columns):
+                if not self._checks[part.runs[0]].malformed:
+                    self._checker.take(self._checks, part)
+        else:
+            self._checker.take(self._checks, columns)
+        for run_id in (self._last, *columns.runs[:-1]):
+            if run_id in self._open and run_id != columns.runs[-1]:
                 self._end(run_id)
         self._last = columns.runs[-1]
-
-    def _sound(self, columns: EventColumns) -> Iterator[EventColumns]:
-        """Give the rows of the runs that are no trouble: all at once, if possible."""
-        if not any(self._checks[run_id].malformed for run_id in columns.runs):
-            yield columns
-            return
-        begins = np.flatnonzero(np.diff(columns.run, prepend=NONE, append=NONE)).tolist()
-        for start, end in pairwise(begins):
-            run_id = columns.runs[int(columns.run[start])]
-            if not self._checks[run_id].malformed:
-                yield rows_of(columns, start, end, run_id)
-
-    def _check_absent(self, columns: EventColumns) -> None:
-        """Refuse runs with steps of members that took none."""
-        for number, run_id in enumerate(columns.runs):
-            run = self._checks[run_id].run
-            if run is None:
-                continue
-            for member_id in run.without_steps:
-                own = (columns.run == number) & (columns.member == member_id)
-                problem = run.steps_problem(member_id, int(np.count_nonzero(own)))
-                if problem:
-                    self._refuse(run_id, f"the run {run_id}: {problem}")

@@ -14,18 +14,17 @@ from msgspec.structs import replace
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import HARDENED, Rules
 from canvass.conformance import causality, kernel_order
-from canvass.conformance.batch import Batch, States, join, rows_of_run, states_before
+from canvass.conformance.batch import join, steps_of
 from canvass.conformance.causality import PROBLEMS, Order
 from canvass.conformance.differences import differences, in_words
 from canvass.conformance.safety_monitors import Violation
 from canvass.conformance.sequence import Sequence
-from canvass.conformance.step_checker import Example, example_of, step_at
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY, Divergence, DivergenceClass
 from canvass.conformance.whole_run import WholeRun
 from canvass.steps.core_answer import core_answer
-from canvass.steps.form import form_of, regime
+from canvass.steps.form import Form, form_of, regime, step_of
 from canvass.steps.frames import Frame, frame_of
-from canvass.steps.kernel import Status
+from canvass.steps.kernel import Status, StepColumns
 from canvass.steps.renaming import impossible_field
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTION_INPUTS
@@ -34,7 +33,7 @@ from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, message_id_text
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Run
 
-Allowed = Callable[[Example], bool]
+Allowed = Callable[[Form], bool]
 """Tells of a step whether the spec allows it."""
 
 MAX_DIVERGENCES: Final = 20
@@ -55,13 +54,9 @@ class RunColumns:
     """All events of a run in columns."""
 
     run: Run
-    batch: Batch
-    states: States
-
-    @property
-    def columns(self) -> EventColumns:
-        """The events."""
-        return self.batch.columns
+    columns: EventColumns
+    steps: StepColumns
+    """The steps that the events record, in the same rows."""
 
     def row_of(self, member: int, step: int) -> int:
         """Give the row of a step."""
@@ -70,7 +65,7 @@ class RunColumns:
 
     def step(self, row: int) -> Step:
         """Give the step that a row records."""
-        return step_at(self.columns, self.states, row)
+        return step_of(self.steps, row)
 
 
 def load(path: Path, run_id: str) -> RunColumns:
@@ -89,19 +84,15 @@ def load(path: Path, run_id: str) -> RunColumns:
 
         with DatasetFile(path) as file:
             run = file.runs[run_id].run
-            parts = [
-                part
-                for batch in file.batches(file.groups_of(run_id))
-                for part in rows_of_run(batch, run_id)
-            ]
+            parts = list(file.batches([run_id]))
     else:
         folder = RunFolder(path)
         run = folder.run
         parts = list(folder.columns())
     if not parts:
         raise KeyError(run_id)
-    batch = join([({run_id: run}, part) for part in parts])
-    return RunColumns(run, batch, states_before(batch))
+    columns = join(parts)
+    return RunColumns(run, columns, steps_of(columns, [run]))
 
 
 def divergences_of(
@@ -251,8 +242,8 @@ def _what_is_wrong(step: Step, run: Run, allowed: Allowed) -> tuple[DivergenceCl
     if form is Status.FRAME_BROKEN:
         fields = ", ".join(map(wire_name, changed_fields(step, frame)))
         text = f"this step cannot change {fields}; the trace reports a change"
-        example = example_of(_as_if_changed_before(step, frame), rules)
-        if example is not None and allowed(example):
+        rest = form_of(_as_if_changed_before(step, frame), rules)
+        if isinstance(rest, Form) and allowed(rest):
             text += "; the rest of the step is allowed, so that a step before it is not recorded"
             return DivergenceClass.INSTRUMENTATION_GAP, text
         return DivergenceClass.IMPLEMENTATION_STEP, text

@@ -70,7 +70,7 @@ def explain_refusal(loaded: RunColumns, divergence: Divergence, lookup: StepLook
         earlier=tuple(columns.event(at) for at in range(first, row)),
         operator=find_operator(divergence.name, event.action.value),
     )
-    if int(loaded.states.before[row]) < 0:
+    if int(loaded.steps.before[row]) < 0:
         return base
     step = loaded.step(row)
     changed = tuple(differences(step.before, step.before, step.after, (), ()))

@@ -2,7 +2,7 @@
 
 The tables are of one type: the keys of state graphs, the answers that ship with canvass, and those
 of the user's cache. New answers go to the cache, under the digest of the spec that they rest on.
-The lookup knows no events; it gets examples of steps.
+The lookup knows no events; it gets canonical steps.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.operators import failing_parts
-from canvass.conformance.step_checker import Example
 from canvass.spec.files import find_file, module_digest
 from canvass.steps.answers import ALLOWED, NO_ANSWERS, REFUSED, UNKNOWN, AnswerFile, Answers
 from canvass.steps.distinct import KeyTable
+from canvass.steps.form import Form
 from canvass.steps.oracle import Answer
 from canvass.steps.oracle import ask as ask_tlc
 from canvass.steps.step import Step
@@ -123,7 +123,7 @@ class StepLookup:
         """The tables as they are now."""
         return Answers(self.graphs, self.shipped, self.cached())
 
-    def ask_oracle(self, examples: Sequence[Example]) -> NDArray[np.int8]:
+    def ask_oracle(self, forms: Sequence[Form]) -> NDArray[np.int8]:
         """Let the oracle decide some steps, and keep the answers.
 
         Raises
@@ -131,32 +131,32 @@ class StepLookup:
         StepLookupError
             If an oracle gives another number of answers than it was asked for.
         """
-        out = np.empty(len(examples), dtype=np.int8)
+        out = np.empty(len(forms), dtype=np.int8)
         by_rules: dict[Rules, list[int]] = {}
-        for place, example in enumerate(examples):
-            by_rules.setdefault(example.rules, []).append(place)
+        for place, form in enumerate(forms):
+            by_rules.setdefault(form.rules, []).append(place)
         for rules, places in by_rules.items():
-            answers = self.oracle(rules, [examples[place].step for place in places])
+            answers = self.oracle(rules, [forms[place].step for place in places])
             if len(answers) != len(places):
                 raise StepLookupError(f"asked for {len(places)} steps, got {len(answers)} answers")
             out[places] = [answer.allowed for answer in answers]
-        self.asked += len(examples)
-        if examples:
-            self.remember(_keys(examples), out)
+        self.asked += len(forms)
+        if forms:
+            self.remember(_keys(forms), out)
         return out
 
-    def allowed(self, examples: Sequence[Example]) -> list[bool]:
+    def allowed(self, forms: Sequence[Form]) -> list[bool]:
         """Tell for each of some steps whether it is allowed; ask about unknown ones."""
-        answers = dict.fromkeys((example.key for example in examples), True)
-        open_examples = self.unknown(examples)
-        for example, code in zip(open_examples, self.ask_oracle(open_examples), strict=True):
-            answers[example.key] = bool(code == ALLOWED)
-        refused = self.look_up(_keys(examples)) == REFUSED
-        return [answers[e.key] and not no for e, no in zip(examples, refused, strict=True)]
+        answers = dict.fromkeys((form.key for form in forms), True)
+        open_forms = self.unknown(forms)
+        for form, code in zip(open_forms, self.ask_oracle(open_forms), strict=True):
+            answers[form.key] = bool(code == ALLOWED)
+        refused = self.look_up(_keys(forms)) == REFUSED
+        return [answers[e.key] and not no for e, no in zip(forms, refused, strict=True)]
 
-    def unknown(self, examples: Iterable[Example]) -> list[Example]:
+    def unknown(self, forms: Iterable[Form]) -> list[Form]:
         """Give the unknown ones of some steps, each once."""
-        distinct = list({example.key: example for example in examples}.values())
+        distinct = list({form.key: form for form in forms}.values())
         codes = self.look_up(_keys(distinct))
         return [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
 
@@ -187,6 +187,6 @@ class StepLookup:
             self._file.add(keys, answers)
 
 
-def _keys(examples: Sequence[Example]) -> NDArray[np.uint64]:
-    keys = np.array([example.key for example in examples], dtype=np.uint64)
-    return keys.reshape(len(examples), 2)
+def _keys(forms: Sequence[Form]) -> NDArray[np.uint64]:
+    keys = np.array([form.key for form in forms], dtype=np.uint64)
+    return keys.reshape(len(forms), 2)

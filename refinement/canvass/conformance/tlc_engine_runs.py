@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.conformance.batch import join, rows_of_run
+from canvass.conformance.batch import join, split_runs
 from canvass.steps import oracle
 from canvass.steps.oracle import DIGITS
 from canvass.tlc import TlcError
@@ -146,7 +146,7 @@ def read_unit(path: Path) -> Iterator[TraceRun]:
     with DatasetFile(path) as file:
         for columns in file.batches():
             finder.look(columns)
-            for part in rows_of_run(columns, *columns.runs):
+            for part in split_runs(columns):
                 parts.setdefault(part.runs[0], []).append(part)
         for run_id, entry in file.runs.items():
             yield _prepare(entry.run, path, parts.get(run_id, []), finder.facts_of(entry))
@@ -162,7 +162,7 @@ def _prepare(
     if not parts:
         empty = Stream((), (), (), ())
         return TraceRun(run, path, known, frozenset(), False, 0, (empty,) * run.member_count, {})
-    rows = join([({run.run_id: run}, part) for part in parts]).columns
+    rows = join(parts)
     ids = np.unique(np.concatenate([rows.message[:, _ID], rows.sends[:, _ID]]))
     sums = np.unique(rows.checksums[:, 1])
     known += _cuts(run, rows, known)

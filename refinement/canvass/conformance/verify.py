@@ -24,8 +24,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from canvass.conformance.batch import rows_of_run
-from canvass.conformance.check import Checker, RunCheck
+from canvass.conformance.check import Checker, TableChecker
 from canvass.conformance.findings import Findings, RunFindings
 from canvass.conformance.step_lookup import RULE_MODULES, StepLookup, default_cache, spec_digest
 from canvass.conformance.timing import RunTiming
@@ -161,30 +160,24 @@ class UnitChecker:
         self._checker.end(check, folder.facts)
 
     def _add_file(self, path: Path, only: Collection[str] | None) -> None:
-        from canvass.traces.parquet import DatasetFile, FactFinder
+        from canvass.traces.parquet import DatasetFile
 
-        checks: dict[str, RunCheck] = {}
-        finder = FactFinder()
+        reading: TableChecker | None = None
         try:
             with DatasetFile(path) as file:
-                entries = file.runs
-                if only is not None:
-                    entries = {run_id: file.runs[run_id] for run_id in only if run_id in file.runs}
-                for run_id, entry in entries.items():
-                    checks[run_id] = self._checker.begin(str(path), run_id, entry.run)
-                for batch in file.batches(None if only is None else file.groups_of(*entries)):
-                    finder.look(batch)
-                    for columns in [batch] if only is None else rows_of_run(batch, *entries):
-                        self._checker.take(checks, columns)
-                    self._on_batch(len(batch) - batch.context)
-                for run_id, entry in entries.items():
-                    self._checker.end(checks[run_id], finder.facts_of(entry))
+                wanted = file.runs if only is None else file.runs.keys() & set(only)
+                runs = {run_id: entry for run_id, entry in file.runs.items() if run_id in wanted}
+                reading = TableChecker(self._checker, runs, str(path))
+                for table in file.tables(None if only is None else wanted):
+                    reading.take(table)
+                    self._on_batch(len(table))
         except TraceError as error:
-            if not checks:
+            if reading is None:
                 self._refuse(path, error)
-            for check in checks.values():
-                check.malformed = check.malformed or str(error)
-                self._checker.end(check, ())
+            else:
+                reading.refuse(str(error))
+        if reading is not None:
+            reading.end()
 
 
 def read_and_check(

@@ -33,7 +33,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from canvass.conformance.check import REVISION, TRUNCATED
 from canvass.corpus.plan import Unit, UnitKind, list_units, pack, partition_of
 from canvass.corpus.storage import Place, absolute, files_below, on_this_machine, place_of
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
@@ -43,7 +42,7 @@ from canvass.traces.aeron_log.source import LogSource, parse_log_name
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.parquet import DatasetFile
+from canvass.traces.parquet import REVISION, TRUNCATED, DatasetFile
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Fact, FactKind, Run
 
@@ -170,8 +169,7 @@ class EventsReader(UnitReader):
             runs = {run_id: entry.run for run_id, entry in file.runs.items()}
             reasons = _reasons([fact for each in file.runs.values() for fact in each.facts], runs)
             absent = self._check(unit, runs)
-            for number, _ in enumerate(file.batches()):  # Checks the events.
-                table = file.table(number)
+            for table, _ in file.read():
                 absent -= set(table["run"].unique().to_pylist())
                 yield from self._rows(table, unit, runs, reasons)
         _refuse_absent(unit, absent)

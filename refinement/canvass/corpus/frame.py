@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyspark.sql.functions import lit
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from canvass.conformance.check import REVISION, TRUNCATED, check
+from canvass.conformance.check import check
 from canvass.conformance.findings import VERDICTS
 from canvass.conformance.verify import decide, make_lookup
 from canvass.corpus.check import ask_alone
@@ -27,6 +27,7 @@ from canvass.corpus.data_source import row_schema
 from canvass.traces.arrow import ADDED_COLUMN, arrow_schema
 from canvass.traces.layout import NONE
 from canvass.traces.limits import MAX_MEMBERS
+from canvass.traces.parquet import REVISION, TRUNCATED, entries_of_rows
 from canvass.traces.schema import Run
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _verify_rows(
     lookup = make_lookup([] if graph is None else [graph], cache)
     lookup.oracle = ask_alone
     for table in _whole_runs(batches):
-        found = decide(partial(check, table, runs=run), lookup)
+        found = decide(partial(check, table, runs=entries_of_rows(table, run)), lookup)
         yield from found.tables().verdicts.select(COLUMNS).to_batches()
 
 

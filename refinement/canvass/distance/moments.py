@@ -119,7 +119,7 @@ class RunMoments:
         self.loaded: RunColumns = loaded
         self.rules = self.loaded.run.rules
         self.lanes = RunLanes(self.loaded.columns)
-        columns = self.loaded.states.state
+        columns = self.loaded.steps.state
         wanted = [STATE_INDEX[name] for name in _READ]
         self._cells: list[list[int]] = columns[: len(self.loaded.columns)][:, wanted].tolist()
         self._received: list[int] = self.loaded.columns.message[:, _ID].tolist()
@@ -181,7 +181,7 @@ class RunMoments:
 
     def state(self, row: int) -> Member:
         """Give the state after an event."""
-        states = self.loaded.states
+        states = self.loaded.steps
         start, end = int(states.log_offsets[row]), int(states.log_offsets[row + 1])
         return member_of(
             states.state[row].tolist(), states.members[row].tolist(), states.log[start:end].tolist()
@@ -246,7 +246,7 @@ class _Replay:
         if run._cells[row][3] not in (_LEADER, _CANDIDATE):
             return 0
         count = run.rules.member_count
-        noted = run.loaded.states.members[row][:count, _NOTED].tolist()
+        noted = run.loaded.steps.members[row][:count, _NOTED].tolist()
         shared = [min(one, self._shared(log, j)) for j, one in enumerate(noted)]
         # The member's own position never limits the quorum position: its log still grows.
         noted[i] = shared[i] = max(noted)

@@ -41,14 +41,6 @@ whole listing of a folder in memory.
 MAX_RUN_JSON_BYTES: Final = 1 << 20
 """Readers keep the whole ``run.json`` in memory."""
 
-MAX_ROW_GROUP_EVENTS: Final = 1 << 18
-"""Events of one row group of a Parquet file. Readers decode a whole row group: about 400 MB for
-three members.
-"""
-
-MAX_ROW_GROUP_BYTES: Final = 1 << 30
-"""Decoded size of a row group, as the file's metadata give it."""
-
 MAX_METADATA_BYTES: Final = 1 << 27
 """Footer of a Parquet file: 300 bytes for each run in it."""
 

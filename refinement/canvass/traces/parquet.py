@@ -8,14 +8,16 @@ each run, so that a file can be checked alone. The columns are those of `canvass
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES, Vote
@@ -43,8 +45,6 @@ from canvass.traces.limits import (
     MAX_ID_DIGITS,
     MAX_MEMBERS,
     MAX_METADATA_BYTES,
-    MAX_ROW_GROUP_BYTES,
-    MAX_ROW_GROUP_EVENTS,
     MAX_RUNS,
 )
 from canvass.traces.ndjson import MAX_GAPS, decode_document
@@ -59,6 +59,7 @@ _ABSENT: Final = np.array(
     + [[False] + [True] * (len(MESSAGE_COLUMNS) - 1)]
 )
 """The columns that have -1, by message type; the last row is for no message."""
+NOT_IN_ORDER: Final = "the rows are not in the order of run, member and step"
 _VOTE: Final = MESSAGE_TYPES.index(Vote)
 _ID_LIMIT: Final = 10**MAX_ID_DIGITS
 _ID_NUMBER: Final = (1 << ID_BITS) - 1
@@ -89,7 +90,7 @@ def column_problems(columns: EventColumns) -> dict[int, tuple[int, str]]:
     refuse(step < 0, "step is negative")
     same = columns.run[1:] == columns.run[:-1]
     stays = same & (member[1:] == member[:-1])
-    refuse(np.append(False, same & (member[1:] < member[:-1])), StreamOrder.NOT_KEPT)
+    refuse(np.append(False, same & (member[1:] < member[:-1])), NOT_IN_ORDER)
     refuse(
         np.append(False, stays & (step[1:] == step[:-1])),
         "a step is there twice, or several runs have the id",
@@ -127,38 +128,46 @@ def message_id_senders(messages: Ints) -> Ints:
     return senders
 
 
-def streams_of_rows(columns: EventColumns) -> list[tuple[str, int]]:
-    """Return run and member of each stream in a batch, in the order of rows, without context."""
-    run, member = columns.run[columns.context :], columns.member[columns.context :]
-    begins = np.flatnonzero(np.diff(run, prepend=NONE) | np.diff(member, prepend=NONE))
-    return [(columns.runs[run[row]], int(member[row])) for row in begins.tolist()]
+class RowProblems:
+    """Finds the runs of a file or table whose rows are no trace, batch by batch.
 
+    Parameters
+    ----------
+    runs
+        The runs that the rows may be of, by their ids.
+    """
 
-class StreamOrder:
-    """Checks that the streams of a file are in the order of runs and members."""
-
-    NOT_KEPT: Final = "the rows are not in the order of run, member and step"
-
-    def __init__(self) -> None:
-        self.runs: dict[str, None] = {}
-        """The runs so far, in their order."""
+    def __init__(self, runs: Mapping[str, RunEntry]) -> None:
+        self._runs = runs
+        self._known = set[str]()
         self._last = ("", NONE)
 
-    def keeps(self, streams: Iterable[tuple[str, int]]) -> bool:
-        """Add the streams of the next rows; the first may continue the last one before.
-
-        Returns
-        -------
-        bool
-            Whether all streams so far are in order.
-        """
-        for run_id, member in streams:
+    def of(self, columns: EventColumns) -> dict[str, str]:
+        """Give for each run with a problem in the next rows the first one, by the run's id."""
+        found = {}
+        run, member = columns.run[columns.context :], columns.member[columns.context :]
+        begins = np.flatnonzero(np.diff(run, prepend=NONE) | np.diff(member, prepend=NONE))
+        for row in begins.tolist():
+            run_id, own = columns.runs[run[row]], int(member[row])
             last_run, last_member = self._last
-            if member < last_member if run_id == last_run else run_id in self.runs:
-                return False
-            self.runs[run_id] = None
-            self._last = run_id, member
-        return True
+            if own < last_member if run_id == last_run else run_id in self._known:
+                found[run_id] = NOT_IN_ORDER
+            self._known.add(run_id)
+            self._last = run_id, own
+        for number, (row, reason) in column_problems(columns).items():
+            place = f"member {columns.member[row]}, step {columns.step[row]}"
+            found.setdefault(columns.runs[number], f"{place}: {reason}")
+        for number, run_id in enumerate(columns.runs):
+            if run_id not in self._runs:
+                found[run_id] = "it is not in the metadata"
+                continue
+            entry = self._runs[run_id]
+            for member_id in entry.run.without_steps:
+                rows = (columns.run == number) & (columns.member == member_id)
+                problem = entry.run.steps_problem(member_id, int(np.count_nonzero(rows)))
+                if problem:
+                    found.setdefault(run_id, problem)
+        return {run_id: f"the run {run_id}: {reason}" for run_id, reason in found.items()}
 
 
 def _any_of(bad: NDArray[np.bool_], row_of: Ints, rows: int) -> NDArray[np.bool_]:
@@ -185,7 +194,7 @@ def _bad_message(messages: Ints) -> NDArray[np.bool_]:
 EVENTS_PER_FILE: Final = 1 << 20
 """A file ends with the run that reaches this number of events."""
 EVENTS_PER_ROW_GROUP: Final = 1 << 16
-"""Readers decode a whole row group: about 80 MB for three members."""
+"""Readers decode as many rows at once: about 80 MB for three members."""
 RUNS_KEY: Final = b"canvass.runs"
 
 
@@ -196,10 +205,10 @@ class RunEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     facts: tuple[Fact, ...] = ()
 
 
-_NO_RUNS: Final = (
-    "the metadata do not tell the runs, as another tool has written the file{}: verify its rows"
-    " with canvass.corpus.frame, or give the file its metadata canvass.runs again"
-)
+REVISION: Final = "revision"
+"""A column of rows without metadata: the revision of the spec that the run is checked against."""
+TRUNCATED: Final = "truncated"
+"""The same: the last row of a stream says why the stream is truncated."""
 _ENTRIES: Final = msgspec.json.Decoder(tuple[RunEntry, ...])
 
 
@@ -218,6 +227,34 @@ def entries_of(data: bytes, name: str) -> dict[str, RunEntry]:
     if not found:
         reason = "the metadata name no run: nothing can be checked"
         raise TraceError(Code.BAD_SCHEMA, name, 0, 0, reason)
+    return found
+
+
+def entries_of_rows(rows: Any, run: Run) -> dict[str, RunEntry]:
+    """Give the runs of rows that no metadata tell.
+
+    Parameters
+    ----------
+    rows
+        A table with the columns ``run`` and ``member``; it may have ``revision`` and ``truncated``.
+    run
+        What the runs share. A run with rows of several revisions has none.
+    """
+    ids = pc.fill_null(rows["run"].cast(pa.string()), "")
+    rows = rows.set_column(rows.column_names.index("run"), "run", ids)
+    found = {}
+    names = [name for name in ("run", REVISION) if name in rows.column_names]
+    for row in rows.select(names).group_by(names, use_threads=False).aggregate([]).to_pylist():
+        run_id, revision = row["run"], row.get(REVISION, run.revision) or ""
+        if run_id in found:
+            revision = "several revisions"
+        found[run_id] = RunEntry(replace(run, run_id=run_id, revision=revision))
+    if TRUNCATED in rows.column_names:
+        cut = rows.select(["run", "member", TRUNCATED]).filter(pc.is_valid(rows[TRUNCATED]))
+        for row in cut.group_by(cut.column_names).aggregate([]).to_pylist():
+            fact = Fact(FactKind.TRUNCATED, row["run"], row["member"], detail=row[TRUNCATED])
+            entry = found[row["run"]]
+            found[row["run"]] = replace(entry, facts=(*entry.facts, fact))
     return found
 
 
@@ -281,7 +318,7 @@ class DatasetWriter:
             raise FileExistsError(f"{root} holds a data set already")
         self._root = root
         self._events_per_file = events_per_file
-        self._row_group = min(events_per_row_group, MAX_ROW_GROUP_EVENTS)
+        self._row_group = events_per_row_group
         self._open: dict[int, _OpenFile] = {}
         self._numbers: dict[int, int] = {}
         self._run: Run | None = None
@@ -374,8 +411,6 @@ class DatasetFile:
         Number of members of each cluster in the file.
     events
         Number of events.
-    row_groups
-        Number of row groups.
 
     Raises
     ------
@@ -399,7 +434,6 @@ class DatasetFile:
             self.member_count = self._guard(lambda: member_count_of(schema))
             self.runs = self._entries()
             self.events: int = self._file.metadata.num_rows
-            self.row_groups: int = self._file.metadata.num_row_groups
         except BaseException:
             self._handle.close()
             raise
@@ -421,84 +455,62 @@ class DatasetFile:
 
     def _entries(self) -> dict[str, RunEntry]:
         data = (self._file.metadata.metadata or {}).get(RUNS_KEY)
-        if data is None:
-            known = arrow_schema(self.member_count).names
-            more = [name for name in self._file.schema_arrow.names if name not in known]
-            added = f" and added {', '.join(more[:5])}" if more else ""
-            raise self._error(Code.BAD_SCHEMA, _NO_RUNS.format(added))
+        if data is None:  # Another tool has written the file.
+            there = self._file.schema_arrow.names
+            names = [name for name in ("run", "member", REVISION, TRUNCATED) if name in there]
+            run = Run("canvass.run/1", "run", "1.50", self.member_count, initial="unknown")
+            rows = self._guard(lambda: self._file.read(names, use_threads=False))
+            found: dict[str, RunEntry] = self._guard(lambda: entries_of_rows(rows, run))
+            return found
         found = entries_of(data, self.name)
         if any(entry.run.member_count != self.member_count for entry in found.values()):
             raise self._error(Code.BAD_SCHEMA, "a run with another number of members")
         return found
 
-    def table(self, row_group: int) -> Any:
-        """Read one row group as a `pyarrow.Table`."""
-        about = self._file.metadata.row_group(row_group)
-        values = max(about.column(leaf).num_values for leaf in range(about.num_columns))
-        if (
-            about.num_rows > MAX_ROW_GROUP_EVENTS
-            or values > 8 * MAX_ROW_GROUP_EVENTS
-            or about.total_byte_size > MAX_ROW_GROUP_BYTES
-        ):
-            raise self._error(Code.TOO_LARGE, f"row group {row_group} is over the limits")
-        read = self._guard(lambda: self._file.read_row_group(row_group, use_threads=False))
-        return self._guard(lambda: conformed(read))
+    def tables(self, run_ids: Collection[str] | None = None) -> Iterator[Any]:
+        """Yield the rows as tables with the columns of the format; of some runs only, if named."""
+        for number in range(self._file.metadata.num_row_groups):
+            if run_ids is None or self._may_hold(number, run_ids):
+                yield from self._tables_of(number, run_ids)
 
-    def groups_of(self, *run_ids: str) -> list[int]:
-        """Return the row groups whose statistics allow events of a run among some."""
-        return [n for n in range(self.row_groups) if self._may_hold(n, run_ids)]
+    def _tables_of(self, number: int, run_ids: Collection[str] | None) -> Iterator[Any]:
+        # pyarrow does not read lists of structs from several row groups at once.
+        size = EVENTS_PER_ROW_GROUP
+        batches = self._guard(lambda: self._file.iter_batches(size, [number], use_threads=False))
+        while (batch := self._guard(lambda: next(batches, None))) is not None:
+            table = pa.Table.from_batches([batch])
+            if run_ids is not None:
+                ids = table["run"].cast(pa.string())
+                table = table.filter(pc.is_in(ids, pa.array([*run_ids], pa.string())))
+            if len(table):
+                yield self._guard(lambda: conformed(table))  # noqa: B023
 
-    def _may_hold(self, number: int, run_ids: Sequence[str]) -> bool:
+    def _may_hold(self, number: int, run_ids: Collection[str]) -> bool:
         about = self._file.metadata.row_group(number)
         found = self._guard(lambda: _statistics_of(about, "run"))
         if found is None or not found.has_min_max:
             return True
         return any(found.min <= run_id <= found.max for run_id in run_ids)
 
-    def batches(self, row_groups: Sequence[int] | None = None) -> Iterator[EventColumns]:
-        """Yield the events, one batch for each row group, with context rows.
+    def read(self, run_ids: Collection[str] | None = None) -> Iterator[tuple[Any, EventColumns]]:
+        """Yield the same tables, each with its events in columns with context rows.
 
-        Parameters
-        ----------
-        row_groups
-            Row groups in ascending order. Default: all. The row group before the first one is read
-            for its last row.
+        Raises
+        ------
+        TraceError
+            At the first row that is not an event of a run in the metadata.
         """
-        wanted = range(self.row_groups) if row_groups is None else row_groups
-        before, last = None, None
-        order = StreamOrder()
-        for number in wanted:
-            if number and last != number - 1:
-                before = self._last_row(number - 1)
-            before = self._columns(number, before)
-            if not order.keeps(streams_of_rows(before)):
-                raise self._error(Code.BAD_EVENT, f"row group {number}: {order.NOT_KEPT}")
-            last = number
-            yield before
+        before = None
+        problems = RowProblems(self.runs)
+        for table in self.tables(run_ids):
+            before = self._guard(lambda: from_table(table, before))  # noqa: B023
+            for reason in problems.of(before).values():
+                raise self._error(Code.BAD_EVENT, reason)
+            yield table, before
 
-    def _last_row(self, number: int) -> EventColumns:
-        table = self.table(number)
-        last: EventColumns = self._guard(lambda: from_table(table.slice(table.num_rows - 1)))
-        return last
-
-    def _columns(self, number: int, before: EventColumns | None) -> EventColumns:
-        columns: EventColumns = self._guard(lambda: from_table(self.table(number), before))
-        problem = min(column_problems(columns).values(), default=None)
-        if problem:
-            reason = f"row group {number}, row {problem[0] - columns.context}: {problem[1]}"
-            raise self._error(Code.BAD_EVENT, reason)
-        unknown = [run for run in columns.runs if run not in self.runs]
-        if unknown:
-            raise self._error(Code.BAD_SCHEMA, f"run {unknown[0]} is not in the metadata")
-        for at, run_id in enumerate(columns.runs):
-            run = self.runs[run_id].run
-            for member_id in run.without_steps:
-                own = (columns.run == at) & (columns.member == member_id)
-                steps_problem = run.steps_problem(member_id, int(np.count_nonzero(own)))
-                if steps_problem:
-                    reason = f"row group {number}, run {run_id}: {steps_problem}"
-                    raise self._error(Code.BAD_EVENT, reason)
-        return columns
+    def batches(self, run_ids: Collection[str] | None = None) -> Iterator[EventColumns]:
+        """Yield the events in columns; see `read`."""
+        return (columns for _, columns in self.read(run_ids))
 
     def load(self) -> Iterator[tuple[RunEntry, dict[int, list[Event]], list[Fact]]]:
         """Yield for each run its entry, its events by member with their sources, and its facts.
@@ -510,22 +522,20 @@ class DatasetFile:
         finder = FactFinder()
         waiting = dict(self.runs)
         current, events = "", dict[int, list[Event]]()
-        for number, columns in enumerate(self.batches()):
+        for table, columns in self.read():
             finder.look(columns)
-            sources = sources_of(self.table(number))
+            sources = sources_of(table)
             for row in range(columns.context, len(columns)):
                 run_id = columns.runs[int(columns.run[row])]
                 if run_id != current:
                     if current:
                         entry = waiting.pop(current)
                         yield entry, events, finder.facts_of(entry)
-                    if run_id not in waiting:
-                        raise self._error(Code.BAD_EVENT, f"run {run_id} is in two places")
                     current, events = run_id, {}
                 event = columns.event(row)
                 source = sources[row - columns.context]
                 if source is not None:
-                    event = msgspec.structs.replace(event, source=source)
+                    event = replace(event, source=source)
                 events.setdefault(int(columns.member[row]), []).append(event)
         if current:
             entry = waiting.pop(current)

@@ -17,10 +17,11 @@ from canvass.aeron_driver.run_steps import Collected, as_driven, collect, drive_
 from canvass.aeron_driver.stream import OK, Answers, Cells
 from canvass.cli.main import run
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import join
+from canvass.conformance.batch import step_keys, steps_of
 from canvass.conformance.diagnose import load
-from canvass.conformance.step_checker import StepChecker, step_at
 from canvass.selftest.runs import record_run
+from canvass.steps.form import step_of
+from canvass.steps.kernel import Status
 from canvass.steps.step import Step, input_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import member_of, message_of
@@ -44,9 +45,10 @@ def found(folder: Path) -> Collected:
 def recorded_steps(folder: Path) -> Iterator[tuple[Step, Rules]]:
     run = RunFolder(folder)
     for columns in run.columns():
-        results = StepChecker().check(join([({run.run.run_id: run.run}, columns)]))
-        for row in np.flatnonzero(results.numbers >= 0).tolist():
-            yield step_at(columns, results.states, row), run.run.rules
+        steps = steps_of(columns, [run.run])
+        _, status = step_keys(steps, columns, [run.run])
+        for row in np.flatnonzero(status == Status.KEYED).tolist():
+            yield step_of(steps, row), run.run.rules
 
 
 def key_of(step: Step, rules: Rules) -> tuple[int, int]:

@@ -27,6 +27,7 @@ from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, ex
 from canvass.conformance.verify import check_corpus, check_run, check_units, make_lookup
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import AnswersWarning
+from canvass.traces import parquet
 from canvass.traces.parquet import RUNS_KEY, DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support import corruptions
@@ -399,9 +400,10 @@ def test_check_an_unknown_hardening_in_a_data_set_stops_no_other_run(
 
 
 def test_check_a_run_of_a_data_set_alone_has_the_verdict_that_it_has_among_others(
-    corpus: Path, tmp_path: Path
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Row groups end within runs, and hold the end of one run and the beginning of the next."""
+    """Batches end within runs, and hold the end of one run and the beginning of the next."""
+    monkeypatch.setattr(parquet, "EVENTS_PER_ROW_GROUP", 170)
 
     def drop(streams: corruptions.Streams) -> None:
         del streams[0][40]

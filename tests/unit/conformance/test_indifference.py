@@ -1,6 +1,6 @@
 """Changes of a run that do not change its verdict, as hypothesis draws them.
 
-Clocks, compression, format, where streams and row groups are split. The runs are a good one and
+Clocks, compression, format, where streams and files are split. The runs are a good one and
 spoilt ones, so that not only passes are compared.
 """
 
@@ -24,6 +24,7 @@ from canvass.conformance.batch import rows_of
 from canvass.conformance.check import Checker
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_corpus, check_run
+from canvass.traces import parquet
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
 from support import corruptions
@@ -101,11 +102,13 @@ def test_verdict_clocks_compression_and_format_do_not_matter(
     where = folder
     if data.draw(st.booleans(), label="Parquet"):
         where = folder.parent / "set"
-        size = data.draw(st.integers(1, 700), label="events in a row group")
-        with DatasetWriter(where, events_per_row_group=max(size, 20)) as writer:
+        with DatasetWriter(where) as writer:
             write_dataset(Corpus(folder), writer)
 
-    (found,) = check_corpus([where], LOOKUP).runs
+    with pytest.MonkeyPatch.context() as patch:
+        size = data.draw(st.integers(20, 700), label="events in a batch")
+        patch.setattr(parquet, "EVENTS_PER_ROW_GROUP", size)
+        (found,) = check_corpus([where], LOOKUP).runs
 
     assert essence(found) == plain[number]
 

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster.messages import Vote
-from canvass.traces import layout
+from canvass.traces import layout, parquet
 from canvass.traces.actions import Action
 from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_of, to_table
 from canvass.traces.columns import EventColumns, from_events
@@ -165,7 +165,6 @@ def test_runs_survive_a_data_set(
         with DatasetFile(path) as file:
             found |= {entry.run.run_id: events for entry, events, _ in file.load()}
             for columns in file.batches():
-                assert len(columns) - columns.context <= row_group
                 rows += len(columns) - columns.context
     shutil.rmtree(root)
 
@@ -178,7 +177,8 @@ def long_stream(count: int, member_id: int = 0) -> list[Event]:
     return [plain_event(step) for step in range(count)]
 
 
-def test_predecessors_reach_over_row_groups(tmp_path: Path) -> None:
+def test_predecessors_reach_over_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "EVENTS_PER_ROW_GROUP", 10)
     write(
         tmp_path / "d",
         {"a": {0: long_stream(25), 1: long_stream(5)}, "b": {0: long_stream(12)}},
@@ -186,7 +186,7 @@ def test_predecessors_reach_over_row_groups(tmp_path: Path) -> None:
     )
     with DatasetFile(tmp_path / "d" / "events-3-00000.parquet") as file:
         batches = list(file.batches())
-        alone = list(file.batches([2]))
+        alone = list(file.batches(["b"]))
 
     starts = [
         (columns.runs[columns.run[row]], int(columns.member[row]), int(columns.step[row]))
@@ -195,7 +195,9 @@ def test_predecessors_reach_over_row_groups(tmp_path: Path) -> None:
         if columns.predecessor[row] == -1
     ]
     assert starts == [("a", 0, 0), ("a", 1, 0), ("b", 0, 0)]
-    assert_same(batches[2], alone[0])
+    assert len(batches) > 4
+    assert {columns.runs for columns in alone} == {("b",)}
+    assert sum(len(columns) - columns.context for columns in alone) == 12
 
 
 def test_facts_of_a_run_are_kept_and_found(tmp_path: Path) -> None:
@@ -336,12 +338,6 @@ def test_a_table_from_before_an_input_was_added_is_read_as_if_it_were_never_give
 
 def test_a_file_that_is_no_data_set_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
-    pq.write_table(sample(), path)
-    with pytest.raises(TraceError, match="do not tell the runs"):
-        DatasetFile(path)
-    pq.write_table(sample().append_column("ingested_at", pa.array(["now"] * len(sample()))), path)
-    with pytest.raises(TraceError, match="written the file and added ingested_at: verify its rows"):
-        DatasetFile(path)
     pq.write_table(pa.table({"a": [1]}), path)
     with pytest.raises(TraceError, match="run, member, step"):
         DatasetFile(path)
@@ -351,6 +347,25 @@ def test_a_file_that_is_no_data_set_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError) as caught:
         DatasetFile(tmp_path / "none.parquet")
     assert caught.value.code is Code.NOT_FOUND
+
+
+def test_a_file_without_metadata_has_the_runs_of_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    rows = sample()
+    pq.write_table(rows.replace_schema_metadata(), path)
+    with DatasetFile(path) as file:
+        (plain,) = file.runs.values()
+        (columns,) = file.batches()
+    more = rows.append_column("revision", pa.array(["hardened"] * len(rows)))
+    more = more.append_column("truncated", pa.array([None] * (len(rows) - 1) + ["cut"]))
+    pq.write_table(more.append_column("ingested_at", pa.array(["now"] * len(rows))), path)
+    with DatasetFile(path) as file:
+        (told,) = file.runs.values()
+
+    assert_same(columns, from_table(rows))
+    assert (plain.run.run_id, plain.run.revision, plain.run.initial) == ("r", "1.50", "unknown")
+    assert (told.run.member_count, told.run.revision) == (3, "hardened")
+    assert told.facts == (Fact(FactKind.TRUNCATED, "r", 0, detail="cut"),)
 
 
 def test_a_damaged_file_gives_events_or_one_error(tmp_path: Path) -> None:
@@ -389,7 +404,8 @@ def test_no_flipped_bit_changes_an_event(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "reason"), [(("s",), "run r is not in the metadata"), ((), "metadata name no run")]
+    ("named", "reason"),
+    [(("s",), "run r: it is not in the metadata"), ((), "metadata name no run")],
 )
 def test_a_run_that_the_metadata_do_not_tell_is_refused(
     tmp_path: Path, named: tuple[str, ...], reason: str

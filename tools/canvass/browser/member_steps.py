@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from canvass.browser.sources import Lazy
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import RunColumns
-from canvass.conformance.step_checker import example_of
 from canvass.graph.artifact import Graph, MemberView, open_keys
 from canvass.graph.edge_keys import keys_of_edges
 from canvass.steps.distinct import KeyTable
+from canvass.steps.form import Form, form_of
 from canvass.traces.layout import NONE, STATE_INDEX
 
 _CHUNK: Final = 1 << 17
@@ -70,12 +70,12 @@ class MemberSteps:
 
     def place(self, loaded: RunColumns, row: int) -> tuple[int, int, int] | None:
         """Find the edge of a run's step, with its source and target; None if the graph has none."""
-        if int(loaded.states.before[row]) < 0:
+        if int(loaded.steps.before[row]) < 0:
             return None
-        example = example_of(loaded.step(row), loaded.run.rules)
-        if example is None:
+        form = form_of(loaded.step(row), loaded.run.rules)
+        if not isinstance(form, Form):
             return None
-        known = int(self._keys.lookup(np.array([example.key], dtype=np.uint64))[0])
+        known = int(self._keys.lookup(np.array([form.key], dtype=np.uint64))[0])
         if known < 0:
             return None
         edge = self._most_like(known, loaded, row)
@@ -93,7 +93,7 @@ class MemberSteps:
         election state, role and module state, if an edge has them.
         """
         alike = self._edges_alike(known)
-        graph, states = self._view.graph, loaded.states
+        graph, states = self._view.graph, loaded.steps
         wanted = (states.state[int(states.before[row]), _LIKE], states.state[row, _LIKE])
         same = np.ones(len(alike), dtype=np.bool_)
         for column, cells in zip((graph.source, graph.target), wanted, strict=True):

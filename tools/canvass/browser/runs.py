@@ -114,11 +114,10 @@ def _of_folder(path: Path) -> Iterator[tuple[int, int, Source]]:
 
 def _of_data_set(path: Path, run_id: str) -> Iterator[tuple[int, int, Source]]:
     with DatasetFile(path) as file:
-        for number in file.groups_of(run_id):
-            table = file.table(number)
-            columns = (table.column(name).to_pylist() for name in ("run", "member", "step"))
-            for run, member, step, source in zip(*columns, sources_of(table), strict=True):
-                if run == run_id and source is not None and source.lines:
+        for table in file.tables([run_id]):
+            columns = (table.column(name).to_pylist() for name in ("member", "step"))
+            for member, step, source in zip(*columns, sources_of(table), strict=True):
+                if source is not None and source.lines:
                     yield member, step, source
 
 
@@ -419,7 +418,7 @@ class OpenRun:
         columns = self.loaded.columns
         event = columns.event(row)
         before = None
-        if int(self.loaded.states.before[row]) >= 0:
+        if int(self.loaded.steps.before[row]) >= 0:
             before = self.loaded.step(row).before
         changes = () if before is None else state_changes(before, event.state)
         when = self.when(row)
