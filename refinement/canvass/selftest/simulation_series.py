@@ -5,18 +5,17 @@ Each run is recorded and checked as `canvass verify` does it, without asking TLC
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from canvass.cluster import core
 from canvass.cluster.ports import StepFunction
@@ -27,7 +26,6 @@ from canvass.simulation.options import PROFILES, Options, with_disk_loss
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.counts import counted
 from canvass.traces.recorder import RunRecorder
-from canvass.traces.rewrite import written_aside
 from canvass.traces.run import RUN_FILE
 from canvass.traces.schema import DISK_REPLACED, DiskReplaced, Run, encode
 from canvass.traces.timeouts import settings_of
@@ -46,14 +44,6 @@ def replay_command(options: Options, profile: str = "swarm") -> str:
 def run_id_of(options: Options) -> str:
     """Name a recorded run and its folder."""
     return f"sim-{options.revision}-{options.member_count}-{options.seed}"
-
-
-RESULT_FILE = "result.json"
-"""The `RunResult` in the folder of a recorded run; a run without it was interrupted."""
-
-
-class OtherRunError(Exception):
-    """A folder has a run of the same name with other options."""
 
 
 def record_run(
@@ -90,28 +80,6 @@ def record_run(
         disks = [DiskReplaced(*disk, "disk lost") for disk in result.replaced_disks]
         header = Run.of(options.rules, run.run_id, {**source, DISK_REPLACED: disks})
         (place / RUN_FILE).write_bytes(encode(header) + b"\n")
-    with written_aside(place / RESULT_FILE) as aside:
-        aside.write_bytes(msgspec.json.encode(result))
-    return result
-
-
-def recorded(options: Options, folder: Path) -> RunResult | None:
-    """Give the result of a run that was recorded before, or None. An interrupted run is removed.
-
-    Raises
-    ------
-    OtherRunError
-        If the run has other options.
-    """
-    run = folder / run_id_of(options)
-    try:
-        result = msgspec.json.decode((run / RESULT_FILE).read_bytes(), type=RunResult)
-    except (FileNotFoundError, msgspec.DecodeError):
-        if run.is_dir():
-            shutil.rmtree(run)
-        return None
-    if result.options != options:
-        raise OtherRunError(f"{run}: recorded with other options; name another folder")
     return result
 
 
@@ -159,145 +127,40 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
     """Number of distinct canonical steps."""
 
 
-def findings_of(result: RunResult, replay: str) -> Iterator[SimulationFinding]:
-    """Give the properties that a run violated, and ``Stuck`` if the run got stuck."""
-    seed = result.options.seed
-    for one in result.findings:
-        yield SimulationFinding(seed, one.property_name, one.violation, one.step, replay)
-    if result.stuck:
-        yield SimulationFinding(seed, "Stuck", "; ".join(result.stuck), result.steps, replay)
-
-
-class Tally:
-    """Sums over the runs of a series."""
-
-    def __init__(self) -> None:
-        self._began_s = time.monotonic()
-        self._runs = self._steps = self._simulated_ns = self._recovery_ns = 0
-        self._counts: Counter[str] = Counter()
-        self._actions: Counter[str] = Counter()
-        self._digest = blake2b(digest_size=16)
-        self._findings: list[SimulationFinding] = []
-        self._left_out: list[LeftOut] = []
-
-    def add(self, result: RunResult, replay: str) -> str:
-        """Add a run; give one line of progress about all runs so far."""
-        self._runs += 1
-        self._steps += result.steps
-        self._simulated_ns += result.time_ns
-        self._recovery_ns = max(self._recovery_ns, result.recovery_ns)
-        self._counts.update(result.counts)
-        self._actions.update(result.actions)
-        self._digest.update(result.digest.encode())
-        self._findings += findings_of(result, replay)
-        if result.left_out:
-            reason = "; ".join(result.left_out)
-            self._left_out.append(LeftOut(result.options.seed, reason, replay))
-        return f"{self._steps:,} steps, {counted(len(self._findings), 'finding')}"
-
-    def report(self, base: Options, checker: SeriesChecker) -> SimulationReport:
-        """Give the report of the series; ``base`` has the options of its first run."""
-        seconds = time.monotonic() - self._began_s
-        return SimulationReport(
-            ok=not self._findings or base.revision != "hardened",
-            revision=base.revision,
-            members=base.member_count,
-            seeds=self._runs,
-            seed_start=base.seed,
-            steps=self._steps,
-            seconds=round(seconds, 3),
-            simulated_seconds=round(self._simulated_ns / 1e9, 3),
-            counts=dict(sorted(self._counts.items())),
-            actions=dict(sorted(self._actions.items())),
-            recovery_ns_max=self._recovery_ns,
-            digest=self._digest.hexdigest(),
-            findings=self._findings,
-            left_out=self._left_out,
-            distinct_steps=checker.distinct_steps,
-        )
-
-
-class SeriesChecker:
-    """Records and checks runs, and counts their distinct steps.
-
-    Parameters
-    ----------
-    out
-        Folder for recorded runs; None keeps none of them.
-    """
-
-    def __init__(self, out: Path | None) -> None:
-        from canvass.conformance.verify import make_lookup
-
-        self._answers = make_lookup([], None, keep=False).tables
-        self._keys = self._answers.known.keys
-        self._out = out
-
-    @property
-    def distinct_steps(self) -> int:
-        """The number of distinct canonical steps of all runs."""
-        return len(self._keys)
-
-    def run(self, options: Options, kept: RunResult | None = None, *facts: Any) -> RunResult:
-        """Simulate a run unless it is kept, and check it; ``facts`` as for `record_run`."""
-        from canvass.conformance.verify import read_and_check
-
-        with TemporaryDirectory() as place:
-            folder = self._out or Path(place)
-            result = kept or record_run(options, folder, *facts)
-            found = read_and_check([folder / run_id_of(options)], self._answers)
-        self._keys = np.unique(np.concatenate([self._keys, found.keys]), axis=0)
-        verdict, findings = found.runs[0].verdict, [*result.findings]
-        for one in verdict.divergences:
-            text = f"{step_name(one.member, one.step)}: {one.text}"
-            findings.append(Finding(one.name, text, one.step, result.time_ns))
-        if verdict.verdict is Verdict.MALFORMED:
-            findings.append(Finding("Malformed", verdict.reason, result.steps, result.time_ns))
-        return replace(result, findings=tuple(findings))
-
-
 def simulate(
     options: Options,
     step: StepFunction = core.step,
     prepare: Callable[[Simulator], object] = lambda _: None,
 ) -> RunResult:
     """Simulate one run and check its record, which is not kept; parameters as for `record_run`."""
-    return SeriesChecker(None).run(options, None, step, prepare)
+    with TemporaryDirectory() as place:
+        result = record_run(options, Path(place), step, prepare)
+        return _checked(result, Path(place))[0]
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """The way in which the options of each run are chosen.
+def _checked(result: RunResult, folder: Path) -> tuple[RunResult, NDArray[np.uint64]]:
+    """Check a recorded run; add what is found to its findings. Give the keys of its steps, too."""
+    from canvass.conformance.verify import read_and_check
+    from canvass.steps.answers import Answers
 
-    Parameters
-    ----------
-    profile
-        The name in `PROFILES` of the function that draws options from a seed.
-    disk_loss
-        Whether members lose their disks.
-    """
-
-    profile: str
-    disk_loss: bool
-
-    def options(self, base: Options) -> Options:
-        """Choose the options of the run with the seed of ``base``."""
-        drawn = PROFILES[self.profile](base)
-        return with_disk_loss(drawn) if self.disk_loss else drawn
-
-    def replay(self, options: Options) -> str:
-        """Give the command that repeats a run."""
-        return replay_command(options, self.profile)
+    found = read_and_check([folder / run_id_of(result.options)], Answers())
+    verdict, findings = found.runs[0].verdict, [*result.findings]
+    for one in verdict.divergences:
+        text = f"{step_name(one.member, one.step)}: {one.text}"
+        findings.append(Finding(one.name, text, one.step, result.time_ns))
+    if verdict.verdict is Verdict.MALFORMED:
+        findings.append(Finding("Malformed", verdict.reason, result.steps, result.time_ns))
+    return replace(result, findings=tuple(findings)), found.keys
 
 
 def simulate_series(
     base: Options,
     seeds: int,
-    drawing: Drawing,
+    profile: str,
     out: Path | None,
     progress: Callable[[str], object],
     *,
-    again: bool = False,
+    disk_loss: bool = False,
 ) -> SimulationReport:
     """Simulate runs, one after the other.
 
@@ -307,25 +170,64 @@ def simulate_series(
         The options that all runs share, with the first seed.
     seeds
         Number of runs.
-    drawing
-        Chooses the other options of each run.
+    profile
+        The name in `PROFILES` of the function that chooses the other options from a seed.
     out
         Folder for recorded runs; None keeps none.
     progress
         Called with one line after each run.
-    again
-        Whether runs that are recorded in ``out`` are kept.
-
-    Raises
-    ------
-    OtherRunError
-        If a run to keep has other options.
+    disk_loss
+        Whether members lose their disks.
     """
-    tally, checker = Tally(), SeriesChecker(out)
-    for done in range(seeds):
-        options = drawing.options(replace(base, seed=base.seed + done))
-        kept = recorded(options, out) if again and out is not None else None
-        result = checker.run(options, kept)
-        line = tally.add(result, drawing.replay(options))
-        progress(f"{done + 1:,} of {seeds:,} seeds, {line}")
-    return tally.report(base, checker)
+    began_s = time.monotonic()
+    results: list[RunResult] = []
+    steps = found = 0
+    keys = np.empty((0, 2), dtype=np.uint64)
+    for done in range(1, seeds + 1):
+        options = PROFILES[profile](replace(base, seed=base.seed + done - 1))
+        options = with_disk_loss(options) if disk_loss else options
+        with TemporaryDirectory() as place:
+            folder = out or Path(place)
+            result, own = _checked(record_run(options, folder), folder)
+        keys = np.unique(np.concatenate([keys, own]), axis=0)
+        results.append(result)
+        steps, found = steps + result.steps, found + len(_findings(result, profile))
+        progress(f"{done:,} of {seeds:,} seeds, {steps:,} steps, {counted(found, 'finding')}")
+    findings = [one for result in results for one in _findings(result, profile)]
+    return SimulationReport(
+        ok=not findings or base.revision != "hardened",
+        revision=base.revision,
+        members=base.member_count,
+        seeds=seeds,
+        seed_start=base.seed,
+        steps=steps,
+        seconds=round(time.monotonic() - began_s, 3),
+        simulated_seconds=round(sum(result.time_ns for result in results) / 1e9, 3),
+        counts=_sums(result.counts for result in results),
+        actions=_sums(result.actions for result in results),
+        recovery_ns_max=max(0, *(result.recovery_ns for result in results)),
+        digest=blake2b("".join(r.digest for r in results).encode(), digest_size=16).hexdigest(),
+        findings=findings,
+        left_out=[
+            LeftOut(one.options.seed, "; ".join(one.left_out), replay_command(one.options, profile))
+            for one in results
+            if one.left_out
+        ],
+        distinct_steps=len(keys),
+    )
+
+
+def _findings(result: RunResult, profile: str) -> list[SimulationFinding]:
+    """Give the properties that a run violated, and ``Stuck`` if the run got stuck."""
+    seed, replay = result.options.seed, replay_command(result.options, profile)
+    found = [(one.property_name, one.violation, one.step) for one in result.findings]
+    if result.stuck:
+        found.append(("Stuck", "; ".join(result.stuck), result.steps))
+    return [SimulationFinding(seed, *one, replay) for one in found]
+
+
+def _sums(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return dict(sorted(total.items()))

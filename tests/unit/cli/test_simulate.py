@@ -130,35 +130,6 @@ def test_a_folder_that_is_not_empty_is_refused(command: Command, tmp_path: Path)
     assert "is not empty" in err
 
 
-def test_an_interrupted_series_goes_on(command: Command, tmp_path: Path) -> None:
-    words = ("simulate", "--steps", "300", "--format", "json", "--seeds")
-    whole, again = tmp_path / "whole", tmp_path / "again"
-    _, expected, _ = command(*words, "3", "--out", whole)
-    command(*words, "2", "--out", again)
-    (again / "sim-hardened-3-1" / "result.json").unlink()
-    kept = (again / "sim-hardened-3-0" / "member-0.ndjson.zst").stat()
-    code, found, _ = command(*words, "3", "--out", again, "--again")
-
-    assert code == 0
-    timed = {"seconds": 0}
-    assert json.loads(found) | timed == json.loads(expected) | timed
-    assert (again / "sim-hardened-3-0" / "member-0.ndjson.zst").stat() == kept
-    for one in whole.rglob("*.*"):
-        assert (again / one.relative_to(whole)).read_bytes() == one.read_bytes(), one
-
-
-def test_a_series_goes_on_only_with_its_own_options(command: Command, tmp_path: Path) -> None:
-    command("simulate", "--seeds", "1", "--steps", "300", "--out", tmp_path)
-    code, _, err = command("simulate", "--steps", "301", "--out", tmp_path, "--again")
-
-    run = tmp_path / "sim-hardened-3-0"
-    assert (code, err.splitlines()[-1]) == (
-        2,
-        f"canvass: {run}: recorded with other options; name another folder",
-    )
-    assert "needs --out" in command("simulate", "--again")[2]
-
-
 def test_a_cluster_without_members_is_refused(command: Command) -> None:
     code, _, _ = command("simulate", "--members", "0")
 

@@ -85,9 +85,6 @@ def simulate(
     out: Annotated[
         Path | None, typer.Option(help="Record the runs in this folder, new or empty.")
     ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Go on in the folder: keep the runs that are whole.")
-    ] = False,
     output: Output = Format.HUMAN,
 ) -> None:
     """Simulate clusters in virtual time, with faults that the seed chooses.
@@ -105,11 +102,12 @@ def simulate(
 
     canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
     """
-    from canvass.selftest.simulation_series import Drawing, simulate_series
+    from canvass.selftest.simulation_series import simulate_series
     from canvass.simulation.faults import LEAST_TO_REPAIR
     from canvass.simulation.options import PROFILES, Options
 
-    _need_place(out, again=again)
+    if out is not None and out.exists() and any(out.iterdir()):
+        raise CommandError(f"{out} is not empty")
     if profile not in PROFILES:
         raise CommandError(f"--profile {profile} is none of {', '.join(PROFILES)}")
     base = Options(seed_start, members, revision.value, steps)
@@ -118,17 +116,8 @@ def simulate(
             f"{counted(members, 'member')}: no disk is lost in a cluster of fewer"
             f" than {LEAST_TO_REPAIR} members, as the others could not restore the entries"
         )
-    drawing = Drawing(profile, disk_loss=disk_loss)
     with Stages() as stages:
         stages.stage("simulating")
-        report = simulate_series(base, seeds, drawing, out, stages.detail, again=again)
+        report = simulate_series(base, seeds, profile, out, stages.detail, disk_loss=disk_loss)
     emit(output, report, lambda: show(report, out))
     raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
-
-
-def _need_place(out: Path | None, *, again: bool) -> None:
-    """Check that runs can be recorded in a folder, or that there is one to go on in."""
-    if again and out is None:
-        raise CommandError("--again needs --out, the folder that has the runs")
-    if out is not None and out.exists() and any(out.iterdir()) and not again:
-        raise CommandError(f"{out} is not empty; --again goes on with the runs in it")
