@@ -9,14 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
-from msgspec import Meta
-
-from canvass.cluster.member import MAX_MEMBERS
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, Timing
-from canvass.node.sessions import MAX_SESSIONS
 
 _T = TypeVar("_T")
 
@@ -30,73 +26,68 @@ MUTE: Final = "mute"
 """A kind of cut that `swarm` does not choose: a member hears all others, and none of them hears
 it."""
 
-Probability: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
-Mean: TypeAlias = Annotated[int, Meta(ge=0)]
-"""The mean time between two faults of a kind, or a duration, in thousandths of the leader heartbeat
-timeout, so that it means the same on every clock. A mean of 0 switches the fault off."""
-CutKind: TypeAlias = Annotated[str, Meta(pattern=f"^({'|'.join((*CUT_KINDS, MUTE))})$")]
-
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How often each fault occurs, and how hard it strikes. By default there are no faults."""
+    """How often each fault occurs, and how hard it strikes. By default there are no faults.
 
-    drop_probability: Probability = 0.0
+    A mean is the mean time between two faults of a kind, or a duration, in thousandths of the
+    leader heartbeat timeout, so that it means the same on every clock. A mean of 0 switches the
+    fault off.
+    """
+
+    drop_probability: float = 0.0
     """The probability that a message is lost: between members, or to or from a client."""
-    delay_tail_probability: Probability = 0.0
+    delay_tail_probability: float = 0.0
     """A message takes up to a thousand times as long as usual."""
-    duplicate_probability: Probability = 0.0
+    duplicate_probability: float = 0.0
     """A message of a log stream, or to or from a client, arrives a second time, up to a thousand
     times as late. Consensus messages do not: their channels are FIFOs."""
-    cut_mean: Mean = 0
+    cut_mean: int = 0
     """Links are cut."""
-    cut_kinds: tuple[CutKind, ...] = ()
+    cut_kinds: tuple[str, ...] = ()
     """The kinds of cuts to choose from: `CUT_KINDS` and `MUTE`."""
-    crash_mean: Mean = 0
+    crash_mean: int = 0
     """A process ends, and is started again after some time."""
-    crash_within_probability: Probability = 0.0
+    crash_within_probability: float = 0.0
     """The process ends later, before one of its next effects or writes to disk."""
-    power_mean: Mean = 0
+    power_mean: int = 0
     """A machine stops before one of its next writes. Data that was not synced may be lost, whole,
     in part or torn."""
-    pause_mean: Mean = 0
+    pause_mean: int = 0
     """A member does nothing for some time."""
-    clock_mean: Mean = 0
+    clock_mean: int = 0
     """The clock for timestamps of a member jumps."""
-    full_mean: Mean = 0
+    full_mean: int = 0
     """A disk has no room for some time."""
-    sync_mean: Mean = 0
+    sync_mean: int = 0
     """A disk fails to sync."""
-    slow_disk_mean: Mean = 0
+    slow_disk_mean: int = 0
     """Writing to a disk takes long for some time."""
-    rot_mean: Mean = 0
+    rot_mean: int = 0
     """A bit rots in the recording on the one bad disk of the run."""
-    stray_mean: Mean = 0
+    stray_mean: int = 0
     """A write of the bad disk went to a wrong place in the recording, or was lost although the disk
     confirmed it."""
-    disk_loss_mean: Mean = 0
+    disk_loss_mean: int = 0
     """The whole bad disk is lost. `swarm` does not choose this fault: no member of the spec loses
     its disk, so that the checker takes the member for a new one."""
-    error_mean: Mean = 0
+    error_mean: int = 0
     """An election fails with an error."""
-    error_pause: Mean = 0
+    error_pause: int = 0
     """The longest time that a member does nothing after such an error."""
-    join_probability: Probability = 0.0
+    join_probability: float = 0.0
     """The end of a process, or the error of an election, waits until its member joins a log, and
     strikes soon after."""
-    log_cut_probability: Probability = 0.0
+    log_cut_probability: float = 0.0
     """The end of a process waits until its member has truncated its log, and comes before the
     member's next step."""
-    ballot_probability: Probability = 0.0
+    ballot_probability: float = 0.0
     """A pause waits until its member asks for votes, and begins before it has them."""
-    operator_mean: Mean = 0
+    operator_mean: int = 0
     """An operator asks the leader for a snapshot, or suspends the cluster and resumes it."""
-    termination_mean: Mean = 0
+    termination_mean: int = 0
     """An operator ends the cluster. Its members start again after some time."""
-
-
-MAX_SERVICES: Final = 2
-"""`canvass.simulation.clients.WatchedService` tells the timers of two services apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +100,19 @@ class Options:
         If the number of steps is not positive, or there is no such revision or cluster.
     """
 
-    seed: Annotated[int, Meta(ge=0)]
-    member_count: Annotated[int, Meta(ge=1, le=MAX_MEMBERS)] = 3
+    seed: int
+    member_count: int = 3
     revision: str = "hardened"
     steps: int = 5_000
     """The steps that all members take together before the faults stop."""
     timing: Timing = field(default_factory=lambda: DEFAULT_TIMING)
     faults: Faults = field(default_factory=Faults)
-    network_delay_ns: Annotated[int, Meta(ge=1)] = 200_000
-    client_count: Annotated[int, Meta(ge=0, le=MAX_SESSIONS)] = 2
-    offer_mean_ns: Annotated[int, Meta(ge=1)] = 50 * MILLISECOND_NS
+    network_delay_ns: int = 200_000
+    client_count: int = 2
+    offer_mean_ns: int = 50 * MILLISECOND_NS
     """The mean time between two requests of a client."""
-    service_count: Annotated[int, Meta(ge=1, le=MAX_SERVICES)] = 1
+    service_count: int = 1
+    """At most two: `canvass.simulation.clients.WatchedService` tells their timers apart."""
     cold_start: bool = False
     """Whether the first starts are spread over more than the startup canvass timeout."""
 
