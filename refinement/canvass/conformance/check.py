@@ -22,7 +22,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from canvass.cluster.messages import NULL_VALUE
 from canvass.conformance.batch import BATCH_EVENTS, join, split_runs, step_keys, steps_of
 from canvass.conformance.findings import Findings, Key, RunFindings
 from canvass.conformance.sequence import Sequence, digest
@@ -150,7 +149,12 @@ class Checker:
         return found
 
     def take(self, checks: Mapping[str, RunCheck], columns: EventColumns) -> None:
-        """Take the next events of some runs, whose checks are given by the ids of the runs."""
+        """Take the next events of some runs, whose checks are given by the ids of the runs.
+
+        The runs are sound, or there is one run.
+        """
+        if checks[columns.runs[0]].malformed:
+            return
         if self._waiting:
             _, last = self._waiting[-1]
             again = any(
@@ -203,7 +207,7 @@ class Checker:
     # --- steps ------------------------------------------------------------------------------------
 
     def _check_steps(self, columns: EventColumns, checks: list[RunCheck]) -> None:
-        runs = [_rules_run(check) for check in checks]
+        runs = [check.run for check in checks if check.run is not None]
         steps = steps_of(columns, runs)
         keys, status = step_keys(steps, columns, runs)
         numbers = self._distinct.number(keys, status == Status.KEYED)
@@ -306,22 +310,6 @@ class Checker:
             revision=run.revision,
         )
         check.found = with_limits(found, run)
-
-
-def rules_of(run: Run, *, malformed: bool) -> Run:
-    """Give the run whose rules hold for the steps of a batch.
-
-    A malformed run may name rules that there are not. Its steps get the plain rules of its revision
-    then; no verdict depends on them.
-    """
-    if malformed:
-        return replace(run, hardening=(), appointed_leader_id=NULL_VALUE)
-    return run
-
-
-def _rules_run(check: RunCheck) -> Run:
-    assert check.run is not None
-    return rules_of(check.run, malformed=bool(check.malformed))
 
 
 def _verdict(check: RunCheck) -> RunVerdict:
