@@ -142,8 +142,6 @@ def timing_lines(warning: TimingWarning) -> tuple[str, str]:
     """Give two lines: the step and the warning, and the timeout that was compared with."""
     more = f" (and {warning.count - 1:,} more)" if warning.count > 1 else ""
     step = f"member {warning.member}, step {warning.step}, {warning.action}"
-    if not warning.setting:
-        return f"{step}: {warning.text}{more}", f"[{warning.rule.value}]"
     timeout = f"{warning.setting} is {duration_text(warning.timeout_ns)}"
     return f"{step}: {warning.text}{more}", f"{timeout} [{warning.rule.value}]"
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -25,7 +25,8 @@ from canvass.cluster.member import ElectionState
 from canvass.cluster.quorum import is_quorum
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import SLOW_TICK_NS
-from canvass.conformance.verdict import Choice, TimeoutSource, TimingRule, TimingWarning
+from canvass.conformance.batch import join
+from canvass.conformance.verdict import Choice, TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import INPUT_INDEX, MESSAGE_INDEX, STATE_ENUMS, STATE_INDEX
@@ -82,60 +83,30 @@ class _Interval:
     last: Ints
 
 
-_STATE: Final = (
-    *("module_state", "role", "election_state", "leader_member_id", "termination_position"),
-    *("module_leadership_term_id", "leadership_term_id", "candidate_term_id"),
-)
-_MESSAGE: Final = (
-    *("peer", "leadership_term_id", "log_leadership_term_id", "leader_member_id"),
-    *("candidate_member_id", "candidate_term_id"),
-)
-_INPUT: Final = ("timeout", "active")
-
-
-def _cells(columns: EventColumns, sources: Sequence[Source | None] | None) -> dict[str, Any]:
-    """Give what the monitor reads of some events of a member."""
-    own = slice(columns.context, len(columns))
-    given = sources or [None] * (own.stop - own.start)
-    return {
-        "step": columns.step[own],
-        "time_ns": columns.time_ns[own],
-        "action": columns.action[own],
-        "continues": columns.predecessor[own] >= 0,
-        "shown": np.array([source is not None for source in given], dtype=np.bool_),
-        "why": np.array([source.reason if source else "" for source in given], dtype=object),
-        "inputs": columns.inputs[own, [INPUT_INDEX[name] for name in _INPUT]],
-        "message": columns.message[own, [MESSAGE_INDEX[name] for name in _MESSAGE]],
-        "state": columns.state[own, [STATE_INDEX[name] for name in _STATE]],
-    }
-
-
 class _Stream:
-    """The events of one member in order, in the columns of `_cells`."""
+    """The events of one member in order, with the line that each was imported from, if any."""
 
-    def __init__(self, parts: Sequence[dict[str, Any]]) -> None:
-        cells = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        self.step, self.time_ns, self.action = cells["step"], cells["time_ns"], cells["action"]
-        self.continues, self.shown, self.why = cells["continues"], cells["shown"], cells["why"]
-        self._inputs, self._message, self._state = (
-            dict[str, Ints](zip(names, cells[kind].T, strict=True))
-            for kind, names in (("inputs", _INPUT), ("message", _MESSAGE), ("state", _STATE))
-        )
+    def __init__(self, columns: EventColumns, sources: Sequence[Source | None]) -> None:
+        self._columns = columns
+        self.step, self.time_ns, self.action = columns.step, columns.time_ns, columns.action
+        self.continues = columns.predecessor >= 0
+        self.shown = np.array([source is not None for source in sources], dtype=np.bool_)
+        self.why = [source.reason if source else "" for source in sources]
 
     def __len__(self) -> int:
         return len(self.step)
 
     def given(self, name: str) -> Ints:
         """Give an input of each step."""
-        return self._inputs[name]
+        return self._columns.inputs[:, INPUT_INDEX[name]]
 
     def message(self, name: str) -> Ints:
         """Give a field of the message that each step receives."""
-        return self._message[name]
+        return self._columns.message[:, MESSAGE_INDEX[name]]
 
     def after(self, name: str) -> Ints:
         """Give a field of the state after each step."""
-        return self._state[name]
+        return self._columns.state[:, STATE_INDEX[name]]
 
     def before(self, name: str) -> Ints:
         """Give a field of the state before each step that continues."""
@@ -318,8 +289,9 @@ class _MemberTimes:
         rows, timeout_ns = self.rows, self.timeouts[HEARTBEAT_TIMEOUT]
         early, heard = self._not_yet(at, entered, timeout_ns), self._not_yet(at, log, timeout_ns)
         elections, errors = rows.of(Action.ENTER_ELECTION), rows.of(Action.ELECTION_ERROR)
-        for row in np.flatnonzero(rows.why != "").tolist():
-            why = str(rows.why[row])
+        for row, why in enumerate(rows.why):
+            if not why:
+                continue
             if elections[row] and why == "leader heartbeat timeout" and heard[row]:
                 ago = _seconds(at.last[row] - log.first[row])
                 text = f"begins an election {ago} after it last heard its leader"
@@ -413,7 +385,8 @@ class RunTiming:
     def __init__(self, run: Run) -> None:
         self._rules, self._timeouts = run.rules, timeouts_of(run)
         self._imported = run.source.get("kind") == IMPORTED
-        self._member, self._parts = -1, list[dict[str, Any]]()
+        self._member = -1
+        self._parts, self._sources = list[EventColumns](), list[Source | None]()
         self._first: dict[tuple[str, int, Action, str], TimingWarning] = {}
         self._choices: dict[str, list[int]] = {}
 
@@ -424,13 +397,15 @@ class RunTiming:
         if member != self._member:
             self.end()
         self._member = member
-        self._parts.append(_cells(columns, sources))
+        self._parts.append(columns)
+        self._sources += sources or [None] * (len(columns) - columns.context)
 
     def end(self) -> None:
         """Check the events of a member: it has no more."""
         if not self._parts:
             return
-        rows, self._parts = _Stream(self._parts), []
+        rows = _Stream(join(self._parts), self._sources)
+        self._parts, self._sources = [], []
         self._count(rows)
         times = _MemberTimes(self._rules, self._member, self._timeouts, self._imported, rows)
         for rule, setting, row, text in times.check():
@@ -450,7 +425,6 @@ class RunTiming:
             text=text,
             setting=setting,
             timeout_ns=self._timeouts[setting],
-            timeout_source=TimeoutSource.RUN,
         )
 
     def _count(self, rows: _Stream) -> None:

@@ -15,7 +15,7 @@ from canvass.cluster.names import wire_name
 from canvass.traces.releases import LogReleases
 from canvass.traces.schema import Fact
 
-VERDICT_SCHEMA: Final = "canvass.verdict/2"
+VERDICT_SCHEMA: Final = "canvass.verdict/3"
 
 
 class Verdict(str, Enum):
@@ -80,12 +80,6 @@ class Divergence(Record, frozen=True):
     """The place of the step in the order of causes."""
 
 
-class TimeoutSource(str, Enum):
-    """The origin of a timeout."""
-
-    RUN = "run"
-
-
 class TimingRule(str, Enum):
     """The rule that a timing warning reports."""
 
@@ -116,9 +110,8 @@ class TimingWarning(Record, frozen=True):
     action: str
     text: str
     setting: str
-    """The property of the timeout; empty if none was compared with."""
+    """The property of the timeout that ``run.json`` names."""
     timeout_ns: int
-    timeout_source: TimeoutSource | None
     count: int = 1
     """The number of such steps of the member; this is the first."""
 

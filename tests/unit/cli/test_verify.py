@@ -207,7 +207,7 @@ def test_verify_json_holds_verdicts_counts_and_explanations(
     assert run(["verify", "--format", "json", str(bad)]) == 1
 
     report = json.loads(capsys.readouterr().out)
-    assert report["schema"] == "canvass.verdict/2"
+    assert report["schema"] == "canvass.verdict/3"
     assert report["ok"] is False
     assert report["counts"]["runs"] == 1
     (found,) = report["runs"]

@@ -12,7 +12,6 @@ from canvass.conformance.verdict import (
     Divergence,
     DivergenceClass,
     RunVerdict,
-    TimeoutSource,
     TimingRule,
     TimingWarning,
     Verdict,
@@ -22,9 +21,7 @@ from canvass.traces.schema import Fact, FactKind
 from support.report_schemas import JUNIT_ATTRIBUTES
 
 WRONG = Divergence(DivergenceClass.CAUSALITY, "MessageCausality", 0, 1, "a <text> & \x00 more")
-LATE = TimingWarning(
-    TimingRule.EARLY_TIMEOUT, 0, 4, "Nominate", "too early", "a.timeout", 5, TimeoutSource.RUN
-)
+LATE = TimingWarning(TimingRule.EARLY_TIMEOUT, 0, 4, "Nominate", "too early", "a.timeout", 5)
 RELEASES = LogReleases.of(
     NotedReleases({0: ("1.52.2",), 1: ()}, RevisionChoice.RELEASE), revision="1.50"
 )

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from canvass.conformance.verdict import RunVerdict, TimeoutSource, TimingRule, Verdict
+from canvass.conformance.verdict import RunVerdict, TimingRule, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm
@@ -125,7 +125,6 @@ def test_a_ballot_that_ends_too_early_is_warned_of(simulated: Path, tmp_path: Pa
     assert TimingRule.EARLY_TIMEOUT in _rules(verdict)
     early = next(one for one in verdict.timing if one.rule is TimingRule.EARLY_TIMEOUT)
     assert (early.setting, early.action) == (ELECTION, "CandidateBallot")
-    assert early.timeout_source is TimeoutSource.RUN
     assert "after the ballot began" in early.text
 
 
