@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from canvass.steps.jit import compiled, kernel
 
@@ -267,20 +266,15 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     starts_leadership: Any,
     leadership_terms: Any,
     leadership_bases: Any,
+    unknown: Any,
     whole: bool,
     checksum_start: Any,
     checksum_end: Any,
     checksum_position: Any,
-    nodes: Any,
-    hashes: Any,
-    logs: Any,
-    stream: Any,
-    known: Any,
-    gone: Any,
     first_bad: Any,
     bad_detail: Any,
     witness: Any,
-) -> tuple[Any, Any]:
+) -> None:
     """Follow the logs through the steps of a run; note where each log property first fails.
 
     Parameters
@@ -300,35 +294,43 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         The term that a member leads outside elections after each step, else -1.
     leadership_terms, leadership_bases
         The term of each leadership, and the position above which its log is of that term.
+    unknown
+        For each member whether its log is unknown at the start.
     whole
         Whether no step is missing. With missing steps causes are missing, too, and properties of
         several members at one time are not checked: LeaderCompleteness and CommittedIsDurable.
     checksum_start, checksum_end, checksum_position
         For each row where its checksums begin and end, and the positions of all checksums. The
         first two are empty if there are no checksums to follow.
-    nodes, hashes
-        The nodes of all logs after the steps before; `no_logs` makes the first. The same arrays are
-        returned, or longer copies.
-    logs, stream, known
-        Changed in place: for each member the node, length, term led, and the commit position with
-        which it started on another disk, below which it has committed nothing; for each leadership
-        the node that it writes in; the number of nodes, the node and length of the committed log,
-        the same of the longest committed log with known contents, and the number of disks in
-        ``gone``.
-    gone
-        Changed in place: node and length of each log that was on a disk which was replaced. What no
-        quorum has any more then is no longer committed, and no commit of it that is repeated makes
-        it so. The member is a new one: its log is unknown.
     first_bad, bad_detail
         Get the place in the order where each of the `LOG_PROPERTIES` properties fails first, and a
-        position. -1 stands for a property that holds; a first failure is not overwritten.
+        position. They are -1 before: a property that holds.
     witness
         Gets the identity of the log up to each checksum's position; 0 if it is not known.
     """
-    top, length, leading, found = logs[0], logs[1], logs[2], logs[3]
-    members = len(top)
-    count, committed, committed_length = known[0], known[1], known[2]
-    sure, sure_length, lost = known[3], known[4], known[5]
+    members = len(unknown)
+    capacity = 2 * len(leadership_terms) + 256
+    nodes = np.zeros((capacity, 4), np.int64)
+    nodes[:2, 0] = -1
+    nodes[:2, 2] = -1
+    nodes[_ROOT, 3] = 1
+    hashes = np.zeros(capacity, np.uint64)
+    count = 2
+    # For each member its log, the term led, and the commit position with which it started on
+    # another disk, below which it has committed nothing. For each leadership where it writes.
+    top = np.full(members, _ROOT, np.int64)
+    top[unknown] = _UNKNOWN
+    length = np.zeros(members, np.int64)
+    leading = np.full(members, -1, np.int64)
+    found = np.full(members, -1, np.int64)
+    stream = np.full(len(leadership_terms), -1, np.int64)
+    # The committed log, and the longest committed log with known contents.
+    committed, committed_length = _ROOT, 0
+    sure, sure_length = _ROOT, 0
+    # The logs that were on disks which were replaced. What no quorum has any more then is no longer
+    # committed, and no commit of it that is repeated makes it so. The member is a new one.
+    gone = np.zeros((2, np.count_nonzero(before == REPLACED)), np.int64)
+    lost = 0
     buffer = np.empty(64, np.int64)
 
     for k in range(len(order)):
@@ -485,9 +487,6 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
             if holders < members // 2 + 1:
                 first_bad[COMMITTED_IS_DURABLE] = k
                 bad_detail[COMMITTED_IS_DURABLE] = committed_length
-    known[0], known[1], known[2] = count, committed, committed_length
-    known[3], known[4], known[5] = sure, sure_length, lost
-    return nodes, hashes
 
 
 @compiled
@@ -546,25 +545,3 @@ def rows_of_commit(
         if before[at] < 0:
             rising = falling = 0
     return found
-
-
-def no_logs(unknown: NDArray[np.bool_], leaderships: int) -> tuple[Any, Any, Any, Any, Any]:
-    """Give the first state of `replay_logs`: nodes, hashes, logs, stream and known.
-
-    Parameters
-    ----------
-    unknown
-        For each member whether its log is unknown at the start.
-    leaderships
-        The number of leaderships.
-    """
-    capacity = 2 * leaderships + 256
-    nodes = np.zeros((capacity, 4), dtype=np.int64)
-    nodes[[_ROOT, _UNKNOWN], 0] = nodes[[_ROOT, _UNKNOWN], 2] = -1
-    nodes[_ROOT, 3] = 1
-    logs = np.zeros((4, len(unknown)), dtype=np.int64)
-    logs[0] = np.where(unknown, _UNKNOWN, _ROOT)
-    logs[2:] = -1
-    stream = np.full(leaderships, -1, dtype=np.int64)
-    known = np.array([2, _ROOT, 0, _ROOT, 0, 0], dtype=np.int64)
-    return nodes, np.zeros(capacity, dtype=np.uint64), logs, stream, known

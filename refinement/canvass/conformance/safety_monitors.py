@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,20 +78,6 @@ class Replayed:
     """For each checksum the identity of the log up to its position; 0 if it is not known."""
 
 
-class _Steps(NamedTuple):
-    """The arguments of `replay_logs` with an item for each row, under their names."""
-
-    member: NDArray[np.int8]
-    before: Ints
-    recorded: Ints
-    commit: Ints
-    consumes: NDArray[np.int8]
-    module_term: Ints
-    lead_term: Ints
-    source: Ints
-    starts_leadership: Ints
-
-
 def replay(
     sequence: Sequence, order: Order, checksums: Checksums, *, unknown: bool, whole: bool
 ) -> Replayed:
@@ -109,44 +95,18 @@ def replay(
         Whether no step of the run is missing.
     """
     led = order.leaderships
-    absent = np.diff(order.starts) == 0
-    nodes, hashes, logs, stream, known = kernel.no_logs(absent | unknown, len(led.row))
-    first_bad = np.full(kernel.LOG_PROPERTIES, -1, dtype=np.int64)
-    detail = np.zeros(kernel.LOG_PROPERTIES, dtype=np.int64)
-    witness = np.zeros(len(checksums.row), dtype=np.uint64)
-    position = checksums.position
-    gone = np.zeros((2, np.count_nonzero(order.before == kernel.REPLACED)), dtype=np.int64)
-    rows = np.arange(len(sequence))
-    kernel.replay_logs(
-        order.order,
-        *_steps_of(sequence, order),
-        led.term,
-        led.base,
-        whole,
-        np.searchsorted(checksums.row, rows) if len(checksums.row) else rows[:0],
-        np.searchsorted(checksums.row, rows, side="right") if len(checksums.row) else rows[:0],
-        position,
-        nodes,
-        hashes,
-        logs,
-        stream,
-        known,
-        gone,
-        first_bad,
-        detail,
-        witness,
-    )
-    bad = [int(order.order[place]) if place >= 0 else -1 for place in first_bad.tolist()]
-    return Replayed(bad, detail.tolist(), witness)
-
-
-def _steps_of(sequence: Sequence, order: Order) -> _Steps:
     term = sequence.module_leadership_term_id
     leads = (sequence.role == LEADER) & (sequence.election_state == CLOSED)
     leads &= sequence.module_state == _ACTIVE
+    rows = np.arange(len(sequence))
     starts = np.full(len(sequence), -1, dtype=np.int64)
-    starts[order.leaderships.row] = np.arange(len(order.leaderships.row))
-    return _Steps(
+    starts[led.row] = np.arange(len(led.row))
+    first_bad = np.full(kernel.LOG_PROPERTIES, -1, dtype=np.int64)
+    detail = np.zeros(kernel.LOG_PROPERTIES, dtype=np.int64)
+    witness = np.zeros(len(checksums.row), dtype=np.uint64)
+    absent = np.diff(order.starts) == 0
+    kernel.replay_logs(
+        order.order,
         sequence.member,
         order.before,
         sequence.recorded_position,
@@ -156,7 +116,19 @@ def _steps_of(sequence: Sequence, order: Order) -> _Steps:
         np.where(leads, term, -1),
         order.source,
         starts,
+        led.term,
+        led.base,
+        absent | unknown,
+        whole,
+        np.searchsorted(checksums.row, rows) if len(checksums.row) else rows[:0],
+        np.searchsorted(checksums.row, rows, side="right") if len(checksums.row) else rows[:0],
+        checksums.position,
+        first_bad,
+        detail,
+        witness,
     )
+    bad = [int(order.order[place]) if place >= 0 else -1 for place in first_bad.tolist()]
+    return Replayed(bad, detail.tolist(), witness)
 
 
 PROPERTIES: Final = (
