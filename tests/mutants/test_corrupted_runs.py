@@ -57,7 +57,7 @@ def test_the_last_message_of_a_stream_is_missed_as_well(
             drawn = corruption(good, Chosen(member, step))
             if isinstance(drawn, Corrupted):
                 name = f"{member}-{step}"
-                good.write(tmp_path / name, name, drawn.lines)
+                good.write(tmp_path / name, name, drawn.streams)
                 expected[name] = drawn
 
     verdicts = check_units([tmp_path / name for name in expected], core_lookup()).runs

@@ -30,8 +30,8 @@ from canvass.traces.schema import (
 )
 
 _EVENTS: Final = msgspec.json.Decoder(Event)
-Lines = dict[int, list[bytes]]
-"""The lines of each member's stream, without ends of line."""
+Streams = dict[int, list[Event | bytes]]
+"""The events of each member's stream; or bytes, a line that is no event."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,6 @@ class RecordedRun:
 
     run: Run
     streams: Mapping[int, Sequence[Event]]
-    lines: Mapping[int, Sequence[bytes]]
     rules: Rules
     receivers: Mapping[str, tuple[int, int]]
     """For the id of each received message: the receiver and its step."""
@@ -49,18 +48,17 @@ class RecordedRun:
     def read(cls, folder: Path) -> RecordedRun:
         """Read a run of plain streams."""
         run = msgspec.json.decode((folder / "run.json").read_bytes(), type=Run)
-        lines = {
-            member: (folder / f"member-{member}.ndjson").read_bytes().splitlines()
+        streams = {
+            member: _EVENTS.decode_lines((folder / f"member-{member}.ndjson").read_bytes())
             for member in range(run.member_count)
         }
-        streams = {member: [_EVENTS.decode(line) for line in own] for member, own in lines.items()}
         receivers = {
             event.input.id: (member, event.step)
             for member, events in streams.items()
             for event in events
             if event.input.id
         }
-        return cls(run, streams, lines, run.rules, receivers)
+        return cls(run, streams, run.rules, receivers)
 
     def state_after(self, member: int, step: int) -> Member:
         """Give the state after a step; for a negative ``step``, the state on an empty disk."""
@@ -89,35 +87,29 @@ class RecordedRun:
         """Tell whether a later step of the member sends: the stream did not end before."""
         return any(event.sends for event in self.streams[member][step + 1 :])
 
-    def with_stream(self, member: int, events: Sequence[Event]) -> Lines:
-        """Give the lines of the run with these events of ``member``, whose steps are renumbered."""
-        lines = {j: list(own) for j, own in self.lines.items()}
-        numbered = (
-            event if event.step == step else replace(event, step=step)
-            for step, event in enumerate(events)
-        )
-        known = self.streams[member]
-        lines[member] = [
-            lines[member][event.step]
-            if event.step < len(known) and event is known[event.step]
-            else encode(event)
-            for event in numbered
-        ]
-        return lines
+    def copy(self) -> Streams:
+        """Give the streams as they are."""
+        return {member: list(own) for member, own in self.streams.items()}
 
-    def with_event(self, member: int, step: int, event: Event) -> Lines:
-        """Give the lines of the run with ``event`` at a step of ``member``."""
-        lines = {j: list(own) for j, own in self.lines.items()}
-        lines[member][step] = encode(event)
-        return lines
+    def with_stream(self, member: int, events: Sequence[Event]) -> Streams:
+        """Give the streams with these events of ``member``, whose steps are renumbered."""
+        numbered = [replace(event, step=step) for step, event in enumerate(events)]
+        return {**self.copy(), member: [*numbered]}
 
-    def write(self, folder: Path, run_id: str, lines: Lines) -> None:
-        """Write a run with these lines and this id."""
+    def with_event(self, member: int, step: int, event: Event | bytes) -> Streams:
+        """Give the streams with ``event`` at a step of ``member``."""
+        streams = self.copy()
+        streams[member][step] = event
+        return streams
+
+    def write(self, folder: Path, run_id: str, streams: Streams) -> None:
+        """Write a run with these streams and this id."""
         folder.mkdir(parents=True)
         run = replace(self.run, run_id=run_id)
         (folder / "run.json").write_bytes(encode(run) + b"\n")
-        for member, own in lines.items():
-            (folder / f"member-{member}.ndjson").write_bytes(b"".join(s + b"\n" for s in own))
+        for member, own in streams.items():
+            lines = (each if isinstance(each, bytes) else encode(each) for each in own)
+            (folder / f"member-{member}.ndjson").write_bytes(b"".join(s + b"\n" for s in lines))
 
 
 STEP: Final = DivergenceClass.IMPLEMENTATION_STEP
@@ -132,9 +124,9 @@ _NUMBERS: Final = tuple(name for name, kind in Member.__annotations__.items() if
 
 @dataclass(frozen=True, slots=True)
 class Corrupted:
-    """The lines of a wrong run, and the verdict that it must get."""
+    """The streams of a wrong run, and the verdict that it must get."""
 
-    lines: Lines
+    streams: Streams
     verdict: Verdict = Verdict.DIVERGES
     classes: frozenset[DivergenceClass] = frozenset()
     """At least one divergence must be of one of these classes."""
@@ -178,8 +170,8 @@ def _wrong_step(good: RecordedRun, member: int, event: Event, before: int) -> Re
     """Expect a wrong step if the core does not take ``event`` after the step ``before``."""
     if good.allows(member, good.state_after(member, before), event):
         return Legal()
-    lines = good.with_event(member, event.step, event)
-    return Corrupted(lines, classes=WRONG_STEP, member=member, step=event.step)
+    streams = good.with_event(member, event.step, event)
+    return Corrupted(streams, classes=WRONG_STEP, member=member, step=event.step)
 
 
 def field_changed(good: RecordedRun, rng: random.Random) -> Result:
@@ -208,9 +200,9 @@ def event_dropped(good: RecordedRun, rng: random.Random) -> Result:
     member, step, _ = _any_event(good, rng)
     if step == len(good.streams[member]) - 1:
         return None
-    lines = {j: list(own) for j, own in good.lines.items()}
-    del lines[member][step]
-    return Corrupted(lines, Verdict.INCOMPLETE)
+    streams = good.copy()
+    del streams[member][step]
+    return Corrupted(streams, Verdict.INCOMPLETE)
 
 
 def event_dropped_unseen(good: RecordedRun, rng: random.Random) -> Result:
@@ -220,13 +212,13 @@ def event_dropped_unseen(good: RecordedRun, rng: random.Random) -> Result:
     if step == len(events) - 1:
         return None
     legal = good.allows(member, good.state_after(member, step - 1), events[step + 1])
-    lines = good.with_stream(member, events[:step] + events[step + 1 :])
+    streams = good.with_stream(member, events[:step] + events[step + 1 :])
     if good.is_received(event) and good.sends_after(member, step):
-        return Corrupted(lines, classes=frozenset({CAUSALITY}))
+        return Corrupted(streams, classes=frozenset({CAUSALITY}))
     if not legal:
-        return Corrupted(lines, classes=WRONG_STEP, member=member, step=step)
+        return Corrupted(streams, classes=WRONG_STEP, member=member, step=step)
     # No later number is left, so the stream seems to end before the message was sent.
-    return Corrupted(lines, Verdict.INCOMPLETE) if good.is_received(event) else Legal()
+    return Corrupted(streams, Verdict.INCOMPLETE) if good.is_received(event) else Legal()
 
 
 def events_swapped(good: RecordedRun, rng: random.Random) -> Result:
@@ -256,8 +248,8 @@ def event_duplicated(good: RecordedRun, rng: random.Random) -> Result:
     else:
         classes = WRONG_STEP
     events.insert(step + 1, copy)
-    lines = good.with_stream(member, events)
-    return Corrupted(lines, classes=classes, member=member, step=step + 1)
+    streams = good.with_stream(member, events)
+    return Corrupted(streams, classes=classes, member=member, step=step + 1)
 
 
 def send_removed(good: RecordedRun, rng: random.Random) -> Result:
@@ -305,9 +297,9 @@ def received_position_forged(good: RecordedRun, rng: random.Random) -> Result:
     if forged is None:
         return None
     changed = replace(event, input=replace(event.input, message=forged))
-    lines = good.with_event(member, step, changed)
+    streams = good.with_event(member, step, changed)
     names = frozenset({MESSAGE_CAUSALITY})
-    return Corrupted(lines, classes=frozenset({CAUSALITY}), member=member, step=step, names=names)
+    return Corrupted(streams, classes=frozenset({CAUSALITY}), member=member, step=step, names=names)
 
 
 def _sending_step(good: RecordedRun, event: Event) -> Event | None:
@@ -337,9 +329,9 @@ def message_from_nowhere(good: RecordedRun, rng: random.Random) -> Result:
     if not good.sends_after(sender, sent.step):
         # A later step may have sent it, after the stream's end; this step is wrong all the same.
         return _wrong_step(good, sender, changed, sent.step - 1)
-    lines = good.with_event(sender, sent.step, changed)
+    streams = good.with_event(sender, sent.step, changed)
     classes, names = frozenset({CAUSALITY}), frozenset({MESSAGE_CAUSALITY})
-    return Corrupted(lines, classes=classes, member=member, step=step, names=names)
+    return Corrupted(streams, classes=classes, member=member, step=step, names=names)
 
 
 def message_overtaken(good: RecordedRun, rng: random.Random) -> Result:
@@ -354,11 +346,11 @@ def message_overtaken(good: RecordedRun, rng: random.Random) -> Result:
         if _sending_process(good, later) != process:
             return None  # The order of messages of different processes is open.
         earlier = replace(event, input=replace(event.input, id=later.input.id))
-        lines = good.with_event(member, step, earlier)
+        streams = good.with_event(member, step, earlier)
         other = replace(later, input=replace(later.input, id=event.input.id))
-        lines[member][later.step] = encode(other)
+        streams[member][later.step] = other
         names = frozenset({MESSAGE_CAUSALITY})
-        return Corrupted(lines, classes=frozenset({CAUSALITY}), names=names)
+        return Corrupted(streams, classes=frozenset({CAUSALITY}), names=names)
     return None
 
 
@@ -382,8 +374,8 @@ def two_leaders(good: RecordedRun, rng: random.Random) -> Result:
         publication_position=event.state.recorded_position,
         append_position=event.state.recorded_position,
     )
-    lines = good.with_event(member, step, replace(event, state=state))
-    return Corrupted(lines, classes=frozenset({SAFETY}), names=frozenset({"ElectionSafety"}))
+    streams = good.with_event(member, step, replace(event, state=state))
+    return Corrupted(streams, classes=frozenset({SAFETY}), names=frozenset({"ElectionSafety"}))
 
 
 def committed_entry_lost(good: RecordedRun, rng: random.Random) -> Result:
@@ -393,8 +385,8 @@ def committed_entry_lost(good: RecordedRun, rng: random.Random) -> Result:
     if commit <= 0:
         return None
     state = replace(event.state, recorded_position=commit - 32)
-    lines = good.with_event(member, step, replace(event, state=state, log_checksums=()))
-    return Corrupted(lines, classes=frozenset({SAFETY}), member=member, step=step)
+    streams = good.with_event(member, step, replace(event, state=state, log_checksums=()))
+    return Corrupted(streams, classes=frozenset({SAFETY}), member=member, step=step)
 
 
 def checksum_forged(good: RecordedRun, rng: random.Random) -> Result:
@@ -418,27 +410,27 @@ def checksum_forged(good: RecordedRun, rng: random.Random) -> Result:
     witnesses = list(event.log_checksums)
     witnesses[place] = replace(witness, checksum=witness.checksum[:-1] + digit)
     changed = replace(event, log_checksums=tuple(witnesses))
-    lines = good.with_event(member, step, changed)
-    return Corrupted(lines, classes=frozenset({CAUSALITY, SAFETY}))
+    streams = good.with_event(member, step, changed)
+    return Corrupted(streams, classes=frozenset({CAUSALITY, SAFETY}))
 
 
 def stream_removed(good: RecordedRun, rng: random.Random) -> Result:
     """The stream of a member is missing."""
     if good.run.member_count == 1:
         return None
-    lines = {j: list(own) for j, own in good.lines.items()}
-    del lines[rng.randrange(good.run.member_count)]
-    return Corrupted(lines, Verdict.INCOMPLETE)
+    streams = good.copy()
+    del streams[rng.randrange(good.run.member_count)]
+    return Corrupted(streams, Verdict.INCOMPLETE)
 
 
 def line_broken(good: RecordedRun, rng: random.Random) -> Result:
     """A line within a stream is incomplete."""
-    member, step, _ = _any_event(good, rng)
-    lines = {j: list(own) for j, own in good.lines.items()}
-    if step == len(lines[member]) - 1:
+    member, step, event = _any_event(good, rng)
+    if step == len(good.streams[member]) - 1:
         return None
-    lines[member][step] = lines[member][step][: rng.randrange(1, len(lines[member][step]))]
-    return Corrupted(lines, Verdict.MALFORMED)
+    line = encode(event)
+    broken = line[: rng.randrange(1, len(line))]
+    return Corrupted(good.with_event(member, step, broken), Verdict.MALFORMED)
 
 
 CORRUPTIONS: Final[tuple[Corruption, ...]] = (

@@ -411,7 +411,7 @@ def _corrupt(
                 result.legal[kind] += 1
             elif drawn is not None:
                 run_id = f"{kind.replace('_', '-')}-{wanted:03d}"
-                base.write(folder / "corrupted" / run_id, run_id, drawn.lines)
+                base.write(folder / "corrupted" / run_id, run_id, drawn.streams)
                 made.append((folder / "corrupted" / run_id, kind, drawn))
                 wanted -= 1
     return made

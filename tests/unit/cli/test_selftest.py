@@ -83,7 +83,7 @@ def test_a_corrupted_run_that_conforms_is_reported(
 ) -> None:
     def unchanged(good: RecordedRun, _rng: object) -> Corrupted:
         """The run is unchanged."""
-        return Corrupted({member: list(lines) for member, lines in good.lines.items()})
+        return Corrupted(good.copy())
 
     monkeypatch.setattr(runs, "CORRUPTIONS", (unchanged,))
 
