@@ -26,7 +26,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.tlc_engine import check_with_tlc
 from canvass.conformance.verdict import CorpusVerdict
-from canvass.conformance.verify import check_corpus
+from canvass.conformance.verify import check_units, units_of
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 
@@ -88,14 +88,14 @@ def measure(corpus: Path, root: Path, *, large: bool) -> None:
     """Measure a corpus of run folders, of which ``root`` holds the data set too."""
     oracle = StepLookup(cache=root / "cache")
     started = processor_seconds()
-    first = check_corpus([corpus], oracle)
+    first = check_units(units_of([corpus]), oracle)
     unknown = processor_seconds() - started
     assert first.exit_code == 0
     counts = first.counts
     print(f"{counts.runs} runs, {counts.events:,} steps, {counts.distinct_steps:,} distinct")
-    check_corpus([root / "set"], oracle)
-    known = median_seconds(lambda: check_corpus([corpus], oracle))
-    parquet = median_seconds(lambda: check_corpus([root / "set"], oracle))
+    check_units(units_of([root / "set"]), oracle)
+    known = median_seconds(lambda: check_units(units_of([corpus]), oracle))
+    parquet = median_seconds(lambda: check_units(units_of([root / "set"]), oracle))
     show("step by step, NDJSON, all answers kept", counts.events, known)
     show("step by step, Parquet, all answers kept", counts.events, parquet)
     show("step by step, NDJSON, nothing known before", counts.events, unknown, known)

@@ -263,23 +263,6 @@ def check_run(
     return found.runs[0].verdict
 
 
-def check_corpus(paths: Iterable[Path], lookup: StepLookup | None = None) -> CorpusVerdict:
-    """Check all runs of some corpora: run folders, folders of them, data sets or their files.
-
-    Raises
-    ------
-    TraceError
-        If a corpus holds nothing to check, or something that is neither a run nor a data set.
-    TlcError
-        If the oracle is needed and cannot run.
-    """
-    units = list(units_of(paths))
-    for unit in units:
-        if isinstance(unit, TraceError):
-            raise unit
-    return check_units(units, lookup or StepLookup())
-
-
 _Work = tuple[Unit, "frozenset[str] | None"]
 """A unit, and the ids of the wanted runs in it."""
 

@@ -24,13 +24,14 @@ from canvass.conformance import check
 from canvass.conformance.junit import to_junit
 from canvass.conformance.report import limits
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, exit_code
-from canvass.conformance.verify import check_corpus, check_run, check_units, make_lookup
+from canvass.conformance.verify import check_run, check_units, make_lookup
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import AnswersWarning
 from canvass.traces import parquet
 from canvass.traces.parquet import RUNS_KEY, DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support import corruptions
+from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted, read_streams, write_streams
 from support.examples import examples

@@ -12,8 +12,8 @@ import pytest
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import Verdict
-from canvass.conformance.verify import check_corpus
 from canvass.selftest.runs import record_run
+from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
 from support.corruptions import Streams, read_streams, write_streams
 from support.naive_check import first_fault

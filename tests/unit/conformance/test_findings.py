@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from canvass.conformance.check import check
 from canvass.conformance.findings import Findings, from_question, key_of
 from canvass.conformance.verdict import RunVerdict
-from canvass.conformance.verify import check_corpus, decide
+from canvass.conformance.verify import decide
 from canvass.steps.answers import ALLOWED, REFUSED, Answers
 from canvass.steps.distinct import KeyTable
 from canvass.traces.parquet import DatasetFile, DatasetWriter, RunEntry
 from canvass.traces.run import Corpus, write_dataset
 from support import corruptions
+from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted
 from support.examples import examples

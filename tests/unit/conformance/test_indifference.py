@@ -23,11 +23,12 @@ from hypothesis import strategies as st
 from canvass.conformance.batch import rows_of
 from canvass.conformance.check import Checker
 from canvass.conformance.verdict import RunVerdict, Verdict
-from canvass.conformance.verify import check_corpus, check_run
+from canvass.conformance.verify import check_run
 from canvass.traces import parquet
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
 from support import corruptions
+from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted
 from support.examples import examples

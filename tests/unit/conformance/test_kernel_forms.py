@@ -54,7 +54,7 @@ def test_both_forms_of_a_kernel_agree(corpus: Path, monkeypatch: pytest.MonkeyPa
             monkeypatch.setattr(module, name, compared(getattr(module, name), calls))
 
     allowing = StepLookup(oracle=lambda _, steps: [Answer(True, True)] * len(steps))
-    verify.check_corpus([corpus], allowing)
+    verify.check_units([*verify.units_of([corpus])], allowing)
 
     assert set(calls) == {name for names in KERNELS.values() for name in names}
 

@@ -19,7 +19,6 @@ from canvass.conformance.step_lookup import (
 )
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import (
-    check_corpus,
     check_units,
     make_lookup,
     read_and_check,
@@ -35,6 +34,7 @@ from canvass.steps.distinct import KeyTable
 from canvass.steps.form import Form, form_of
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
+from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
 
 CAPTURED = Path(__file__).parents[2] / "captures" / "steps.msgpack.xz"

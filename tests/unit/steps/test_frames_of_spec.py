@@ -15,12 +15,12 @@ import pytest
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import Verdict
-from canvass.conformance.verify import check_corpus
 from canvass.selftest.runs import record_run
 from canvass.spec.files import spec_root
 from canvass.steps import revisions
 from canvass.steps.frames import FIELDS, REGIME_FIELDS, Regime, frame_of
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
+from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
 
 MODULES = ("Messages", "RecordingLog", "MemberState", "Election", "Replication", *revisions.MODULES)
