@@ -15,13 +15,7 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.rules import Rules
 from canvass.steps.distinct import offsets_of
 from canvass.steps.frames import LOG, OPTIONAL_INPUT, Regime, frame_of
-from canvass.steps.kernel import (
-    Status,
-    StepColumns,
-    canonical_forms,
-    flavour,
-    regime_of,
-)
+from canvass.steps.kernel import Status, StepColumns, canonical_forms, flavour, regime_of
 from canvass.steps.oracle import rules_digest
 from canvass.steps.step import (
     ERASED_RECORD,
