@@ -164,23 +164,21 @@ class _Reading:
                     self.broken.add(step)
                 run_id = columns.runs[int(columns.run[row])]
                 place = int(columns.member[row]), int(columns.step[row])
-                self._add(rules[run_id], step, RunEvent(path, run_id, *place))
-
-    def _add(self, rules: Rules, step: Step, event: RunEvent) -> None:
-        aeron_rules = Rules(rules.member_count, rules.revision, frozenset(), NULL_VALUE)
-        found = self.found.by_rules.setdefault(aeron_rules, DistinctSteps(aeron_rules))
-        found.steps.append(step)
-        found.events.append(event)
+                of_run = rules[run_id]
+                found = self.found.by_rules.setdefault(of_run, DistinctSteps(of_run))
+                found.steps.append(step)
+                found.events.append(RunEvent(path, run_id, *place))
 
 
 def _rules(path: Path, run: Run) -> Rules:
+    """Give the rules of Aeron that a run follows."""
     try:
         rules = run.rules
     except ValueError as error:
         raise DriverError(f"{path}: {error}") from None
     if rules.hardening:
         raise DriverError(f"{path}: run {run.run_id} is hardened: no release follows its rules")
-    return rules
+    return Rules(rules.member_count, rules.revision, frozenset(), NULL_VALUE)
 
 
 def as_driven(step: Step) -> Step:
