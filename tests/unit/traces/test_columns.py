@@ -360,12 +360,12 @@ def test_a_file_without_metadata_has_the_runs_of_its_rows(tmp_path: Path) -> Non
     more = more.append_column("truncated", pa.array([None] * (len(rows) - 1) + ["cut"]))
     pq.write_table(more.append_column("ingested_at", pa.array(["now"] * len(rows))), path)
     with DatasetFile(path) as file:
-        (told,) = file.runs.values()
+        (named,) = file.runs.values()
 
     assert_same(columns, from_table(rows))
     assert (plain.run.run_id, plain.run.revision, plain.run.initial) == ("r", "1.50", "unknown")
-    assert (told.run.member_count, told.run.revision) == (3, "hardened")
-    assert told.facts == (Fact(FactKind.TRUNCATED, "r", 0, detail="cut"),)
+    assert (named.run.member_count, named.run.revision) == (3, "hardened")
+    assert named.facts == (Fact(FactKind.TRUNCATED, "r", 0, detail="cut"),)
 
 
 def test_a_damaged_file_gives_events_or_one_error(tmp_path: Path) -> None:
