@@ -221,6 +221,8 @@ def test_a_projection_shows_the_whole_graph(open_page: Open, server: Asked, ids:
     assert sum(node.count for node in whole.nodes) == info.states
     page.locator(".scene-list .state-link", has_text="CANDIDATE_BALLOT").click()
     expect(page.locator(".inspector h2")).to_contain_text("CANDIDATE_BALLOT")
+    count = next(one.count for one in whole.nodes if "CANDIDATE_BALLOT" in one.key)
+    expect(page.locator(".find .note")).to_contain_text(f"{count:,} states")
 
 
 def test_a_link_survives_a_rebuild_of_the_graph(open_page: Open, server: Asked, ids: Ids) -> None:

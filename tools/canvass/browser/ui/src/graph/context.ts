@@ -25,5 +25,5 @@ export interface GraphContext {
   /** Change parameters of the address, but not the state. */
   readonly change: (change: GraphChange, replace?: boolean) => void;
   /** Go to a state; `from` is the previous state, if a step leads from there. */
-  readonly visit: (state: string, from?: string, view?: string) => void;
+  readonly visit: (state: string, from?: string, view?: string, where?: string) => void;
 }

@@ -60,8 +60,8 @@ function Loaded(
   const query = queryOf(given, graph.drawnStates, VIEWS.find((one) => one.id === given["view"])?.id ?? first);
   const change = (by: GraphChange, replace = true): void =>
     go(formatRoute(["graph", graph.id, "state", state], { ...given, view: query.view, ...by }), replace);
-  const visit = (target: string, from?: string, view?: string): void =>
-    go(formatRoute(["graph", graph.id, "state", target], { ...given, from, ...(view ? { view } : {}) }));
+  const visit = (target: string, from?: string, view?: string, where?: string): void =>
+    go(formatRoute(["graph", graph.id, "state", target], { ...given, from, ...(view ? { view } : {}), ...(where ? { where } : {}) }));
   const context: GraphContext = { graph, state, query, change, visit };
   const [focus, setFocus] = useState(0);
   const view = useQuery<StateView>(apiPath(["graph", graph.id, "state", state]));

@@ -23,7 +23,8 @@ export function ProjectionView({ context }: { context: GraphContext }) {
   const scene = useMemo(() => answer.data && sceneOfProjection(answer.data), [answer.data]);
   const open = (key: string): void => {
     const node = answer.data?.nodes.find((one) => one.key === key);
-    if (node) visit(node.example, undefined, "around");
+    const where = conditionOf(by, key);
+    if (node) visit(node.example, undefined, where ? "find" : "around", where);
   };
   return (
     <div class="around">
@@ -40,7 +41,7 @@ export function ProjectionView({ context }: { context: GraphContext }) {
         {choice}
         {scene ? (
           <span role="status">
-            {`${scene.nodes.length} values of ${graph.states.toLocaleString("en")} states${scene.leftOut ? ` · ${scene.leftOut}` : ""} · the numbers count states and steps; a node opens one of its states`}
+            {`${scene.nodes.length} values of ${graph.states.toLocaleString("en")} states${scene.leftOut ? ` · ${scene.leftOut}` : ""} · the numbers count states and steps; a node opens its states`}
           </span>
         ) : null}
       </div>
@@ -52,4 +53,14 @@ export function ProjectionView({ context }: { context: GraphContext }) {
         : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label={`${scene.nodes.length} values`} />}
     </div>
   );
+}
+
+const PLAIN = /"[^"]*"|-?\d+|TRUE|FALSE/g;
+
+/** The condition that holds in the states of a node; empty if its values are not plain. */
+function conditionOf(by: string, key: string): string {
+  const fields = by.split(",").map((one) => one.trim());
+  const values = key.match(PLAIN) ?? [];
+  if (values.join(", ") !== key || values.length !== fields.length) return "";
+  return fields.map((field, at) => `${field} = ${values[at]}`).join(" and ");
 }
