@@ -54,7 +54,7 @@ function Loaded({ corpus, query, polls }: { corpus: CorpusView; query: Place["qu
         </div>
         <VerdictCounts counts={corpus.counts} choose={(verdict) => change({ verdict, page: 0 })} />
       </div>
-      <section class="view scroll padded" data-export aria-label="View: runs">
+      <section class="view scroll padded" tabIndex={0} data-export aria-label="View: runs">
         <RunsView path={["corpus", corpus.id, "runs"]} query={asked} change={change} polls={polls} />
       </section>
     </>

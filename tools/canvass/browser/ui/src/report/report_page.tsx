@@ -72,7 +72,7 @@ function Loaded({ report, query }: { report: ReportView; query: Place["query"] }
           ? <p class="soft head-text" data-checked-in-part>{`Not a full check of ${plural(report.checkedInPart, "run")} with the verdict CONFORMS: the list of runs has the reasons.`}</p> : null}
         <Tabs label="Views of the report" tabs={tabs} chosen={view} choose={(id) => change({ view: id, page: 0 })} />
       </div>
-      <section class="view scroll padded" data-export aria-label={`View: ${view}`}>
+      <section class="view scroll padded" tabIndex={0} data-export aria-label={`View: ${view}`}>
         {view === "runs" ? <RunsView path={["report", report.id, "runs"]} query={asked} change={change} /> : view === "coverage" ? <Coverage report={report} />
           : report.clusters.length === 0 ? (
             <Empty title="No run diverges.">
@@ -90,7 +90,7 @@ function Coverage({ report }: { report: ReportView }) {
     <>
       {report.neverTaken.length > 0 ? (
         <section>
-          <h3>Never taken</h3>
+          <h2>Never taken</h2>
           <ul class="words">{report.neverTaken.map((name) => <li key={name}><code>{name}</code></li>)}</ul>
         </section>
       ) : null}

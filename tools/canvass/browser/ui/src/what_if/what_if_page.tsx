@@ -84,10 +84,8 @@ export function WhatIfPage({ source, rest, query }: Place) {
         </section>
         <aside class="inspector" aria-label="What may come next">
           <header class="inspector-head" data-taken={taken}>
-            <p class="row">
-              <button type="button" onClick={back} disabled={path.length === 0}>◀ Take back <kbd>h</kbd></button>
-              <span class="soft">{path.length > 0 ? wordsOf(path.at(-1) ?? "") : "the start"}</span>
-            </p>
+            <h2>{path.length > 0 ? wordsOf(path.at(-1) ?? "") : "The start"}</h2>
+            <button type="button" onClick={back} disabled={path.length === 0}>◀ Take back <kbd>h</kbd></button>
           </header>
           {treeOf(query["tried"]).length > 0 ? (
             <section>
