@@ -82,12 +82,6 @@ def test_a_counterexample_goes_on_otherwise_and_a_value_is_watched(open_page: Op
         expect(page.locator("output.place")).to_have_attribute("data-place", "4")
 
 
-def test_a_graph_of_a_cluster_is_left_where_its_states_have_logs(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/graph/{ids['cluster']}")
-    expect(page.locator("[data-state-shown]")).to_be_visible()
-    expect(page.get_by_role("link", name="Beyond the graph")).to_have_count(0)
-
-
 def test_an_impossible_step_of_a_link_is_named_and_there_is_a_way_back(
     open_page: Open, ids: Ids
 ) -> None:

@@ -57,7 +57,7 @@ from canvass.simulation.world import World
 from canvass.spec.files import spec_root
 from canvass.steps.renaming import renumbered
 from canvass.steps.step import Step
-from canvass.tlc import TlcError, format_value, from_python
+from canvass.tlc import TlcError, format_value, function
 from canvass.tlc.config import parse_config
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.layout import ACTION_NAMES
@@ -156,13 +156,8 @@ def values_of(states: Sequence[Tree], expression: str) -> tuple[str, ...]:
     ------
     PredicateError
         If the text is no expression, or names what the states do not have.
-    Refusal
-        If a state has a value that TLA+ has not, such as a number of more than 32 bits.
     """
-    try:
-        found = evaluate(_Path(states), expression)  # type: ignore[arg-type]
-    except TlcError as error:
-        raise bad_request(str(error)) from None
+    found = evaluate(_Path(states), expression)  # type: ignore[arg-type]
     rows = range(len(states))
     texts = (
         ", ".join("absent" if (v := one.at(row)) is None else format_value(v) for one in found)
@@ -190,13 +185,9 @@ class _Path:
 
 def _value(tree: Any) -> Any:
     """Give the TLA+ value of a tree; arguments of functions that are numbers became texts."""
-
-    def plain(part: Any) -> Any:
-        if isinstance(part, dict):
-            return {int(k) if k.isdecimal() else k: plain(one) for k, one in part.items()}
-        return [plain(one) for one in part] if isinstance(part, list | tuple) else part
-
-    return from_python(plain(tree))
+    if isinstance(tree, dict):
+        return function({int(k) if k.isdecimal() else k: _value(one) for k, one in tree.items()})
+    return tuple(map(_value, tree)) if isinstance(tree, list | tuple) else tree
 
 
 class WhatIfRoutes:
