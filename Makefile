@@ -20,8 +20,10 @@ TEST_STAMP := $(VENV)/canvass-test.stamp
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 
-# How many tests run at once. Each takes up to 3 GiB when it starts Java.
-JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# How many tests run at once: many of them wait. Each takes up to 3 GiB when it starts Java.
+JOBS ?= 3
+
+TYPES := $(BIN)/mypy && $(BIN)/python tools/page.py types --if-possible
 
 .PHONY: help help-all setup setup-test demo page page-if-possible browse browser test lint types check night bench wheel-test known-steps minimality lock clean java
 
@@ -54,10 +56,11 @@ browser: ## install Debian's Chromium for the tests of the page (apt-get; root o
 	@tools/need-browser install
 
 test: java lint page-if-possible ## lint, types, and all tests but the nightly ones
-	@echo 'canvass: pytest collects the tests first, which takes a quarter of a minute' >&2
-# Types are checked beside the tests. The order of the folders is kept: else the files with few, long tests come last,
-# and one worker waits.
-	@types=$$(mktemp); $(MAKE) types >"$$types" 2>&1 & checking=$$!; failed=0; \
+	@echo 'canvass: machine code is compiled and the tests are collected first, which takes a minute' >&2
+# Types are checked beside the tests. The first tests compile the kernels, which each worker would do by itself. The
+# order of the folders is kept: else the files with few, long tests come last, and one worker waits.
+	@types=$$(mktemp); { $(TYPES); } >"$$types" 2>&1 & checking=$$!; failed=0; \
+	$(BIN)/pytest -q tests/unit/conformance/test_kernel_forms.py || failed=1; \
 	$(BIN)/pytest -n $(JOBS) --no-loadscope-reorder --durations=25 --durations-min=2 || failed=1; \
 	wait $$checking || failed=1; cat "$$types"; rm "$$types"; exit $$failed
 
@@ -66,8 +69,7 @@ lint: $(TEST_STAMP) ## ruff: rules and format
 	@$(BIN)/ruff format --check
 
 types: $(TEST_STAMP) ## mypy --strict, and tsc for the page
-	@$(BIN)/mypy
-	@$(BIN)/python tools/page.py types --if-possible
+	@$(TYPES)
 
 check: java setup ## model-check the spec against its manifest (spec/manifest.json)
 	@$(BIN)/canvass check
