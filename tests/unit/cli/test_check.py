@@ -390,26 +390,11 @@ def test_a_specification_of_the_user_is_checked(
     assert "canvass check My.tla" in command("check", "--spec", tmp_path)[2]
 
 
-@pytest.mark.parametrize(
-    ("model_name", "rules", "found"),
-    [
-        ("MCHazard8", "all", "done  MCHazard8  success"),
-        ("MCHazard8", "all,-HZ8", "done  MCHazard8  safety: CommittedIsDurable"),
-        ("MCHazard8", "HZ8", "done  MCHazard8  success"),
-        (
-            "MCHazard1LossUpstreamFix",
-            "all,-CountedMembers",
-            "done  MCHazard1LossUpstreamFix  safety",
-        ),
-    ],
-)
-def test_other_rules_are_put_in_force(
-    model_name: str, rules: str, found: str, command: Command
-) -> None:
-    code, out, _ = command("check", model_name, "--with", rules)
+def test_other_rules_are_put_in_force(command: Command) -> None:
+    code, out, _ = command("check", "MCHazard8", "--with", "all,-HZ8")
 
     assert code == 0
-    assert out.splitlines()[0].startswith(found)
+    assert out.splitlines()[0].startswith("done  MCHazard8  safety: CommittedIsDurable")
 
 
 @pytest.mark.parametrize(

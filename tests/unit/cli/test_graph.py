@@ -35,6 +35,7 @@ def folder(pytestconfig: pytest.Config) -> Path:
     return cache_folder(load_model(MODEL), pytestconfig.cache.mkdir("graphs"))
 
 
+@pytest.mark.night
 def test_two_builds_make_the_same_files(command: Command, folder: Path, tmp_path: Path) -> None:
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     code, out, _ = command("graph", "build", MODEL, "--out", tmp_path / "again")

@@ -288,6 +288,7 @@ def test_a_graph_says_which_property_tlc_found_violated(command: Command, tmp_pa
 
 
 @pytest.mark.tlc
+@pytest.mark.night
 def test_a_graph_of_a_model_of_the_manifest_is_built(command: Command, tmp_path: Path) -> None:
     code, _, _ = command("graph", "build", "MCHazard8Hardened", "--out", tmp_path / "graph")
     found, out, _ = command(

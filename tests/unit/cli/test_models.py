@@ -7,9 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from canvass.cli.models import Standing, compare
-from canvass.spec import ModelEntry
+from canvass.cli.models import Standing, compare, with_rules
+from canvass.cluster.rules import HAZARDS
+from canvass.spec import ModelEntry, find_file, spec_root
+from canvass.steps.revisions import overrides
 from canvass.tlc import CheckResult, Outcome, Violation
+from canvass.tlc.workspace import read_config
 from support.tiny_spec import model
 
 
@@ -108,3 +111,26 @@ def test_an_unfinished_check_is_never_as_expected(outcome: Outcome) -> None:
         compared = compare(entry(expected=expected), result(outcome), workers=1)
 
         assert (compared.standing, compared.reason) == (Standing.NOT_CHECKED, "what TLC said")
+
+
+@pytest.mark.parametrize(
+    ("rules", "left_out"),
+    [("all", set()), ("HZ8", HAZARDS - {"HZ8"}), ("HZ1, all,-HZ1", {"HZ1"})],
+)
+def test_hardenings_are_put_in_force_by_their_names(rules: str, left_out: set[str]) -> None:
+    hazards = HAZARDS - left_out
+    config = read_config(find_file("MCHazard8.cfg"))
+    changed = with_rules(config, rules, "MCHazard8.cfg", spec_root())
+    listed = ", ".join(f'"{hazard}"' for hazard in sorted(hazards))
+
+    ruled = {**config.constants, **overrides("1.50", hazards), "Hardening": f"= {{{listed}}}"}
+    assert changed.constants == ruled
+
+
+def test_a_correction_is_left_out_by_its_name() -> None:
+    config = read_config(find_file("MCHazard1LossUpstreamFix.cfg"))
+    changed = with_rules(config, "all,-CountedMembers", "one.cfg", spec_root())
+
+    left_out = config.constants.items() - changed.constants.items()
+    assert left_out == {("CountedMembers", "<- UpstreamFix_CountedMembers")}
+    assert changed.constants.items() <= config.constants.items()
