@@ -317,7 +317,8 @@ def test_a_step_lies_in_the_graph_between_states_like_its_own(server: Asked) -> 
             limit=1,
             include=step.graph.target,
         )
-        taken = [edge for edge in drawn.edges if edge.id == step.graph.drawn_edge]
+        here = (step.graph.source, step.graph.target, step.action)
+        taken = [one for one in drawn.edges if (one.source, one.target, one.action) == here]
         assert [(one.action, one.source, one.target) for one in taken] == [
             (step.action, step.graph.source, step.graph.target)
         ]

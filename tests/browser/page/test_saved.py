@@ -17,6 +17,7 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
 Ids = dict[str, str]
 Saved = Callable[[str], Page]
+WHAT_IF = re.compile(r"What may come next w\s+What else could have come W")
 
 
 @pytest.fixture
@@ -63,8 +64,9 @@ def test_a_run_in_a_file_has_the_lanes_and_steps_of_the_served_one(
         assert said[0] == said[1], key
     for part in (".inspector", ".head h1", ".verdict"):
         texts = [page.locator(part).first.inner_text() for page in shown]
-        served, kept = (text.partition("In the state graph")[0] for text in texts)
-        assert served == kept
+        # A file asks nobody, so it offers no steps that were not taken.
+        served, kept = (WHAT_IF.sub("", text.partition("In the state graph")[0]) for text in texts)
+        assert served.split() == kept.split()
 
 
 def test_a_counterexample_in_a_file_is_walked_with_the_keys(saved: Saved, ids: Ids) -> None:

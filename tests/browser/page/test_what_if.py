@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -66,6 +67,8 @@ def test_a_counterexample_goes_on_otherwise_and_a_value_is_watched(open_page: Op
     with serving([HAZARD_1], files=page_files()) as running:
         page = open_page(f"/counterexample/{running.ids[0]}", at=running)
         expect(page.locator("[data-holds=false]")).to_be_visible()
+        page.keyboard.press("d")
+        expect(page.locator('[data-path="hist.leaders"]')).to_contain_text("term 1: member 1")
         page.keyboard.press("ArrowLeft")
         page.keyboard.press("w")
         take(page, "1.AppendEntry.position2")
@@ -80,6 +83,26 @@ def test_a_counterexample_goes_on_otherwise_and_a_value_is_watched(open_page: Op
         page.keyboard.press("Escape")
         page.keyboard.press("u")
         expect(page.locator("output.place")).to_have_attribute("data-place", "4")
+
+
+def test_tried_steps_are_sent_in_one_file(
+    open_page: Open, new_context: Any, tmp_path: Path
+) -> None:
+    with serving([HAZARD_1], files=page_files()) as running:
+        place = f"/counterexample/{running.ids[0]}/what-if/4?path=1.AppendEntry.position2"
+        page = open_page(place, at=running)
+        expect(page.locator("svg.lanes .event")).to_have_count(1)
+        page.keyboard.press("x")
+        with page.expect_download() as waited:
+            page.get_by_role("dialog").get_by_role("button", name="Page").click()
+    file = tmp_path / "what-if.html"
+    waited.value.save_as(file)
+    alone = new_context(offline=True).new_page()
+    alone.goto(file.as_uri())
+    expect(alone.locator("h1")).to_have_text("What if, after state 5")
+    expect(alone.locator("svg.lanes .event")).to_have_count(1)
+    expect(alone.locator(".inspector h2")).to_have_text("AppendEntry")
+    expect(alone.locator(".verdict")).to_have_count(0)
 
 
 def test_an_impossible_step_of_a_link_is_named_and_there_is_a_way_back(

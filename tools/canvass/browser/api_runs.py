@@ -200,8 +200,6 @@ class InGraph(Data, frozen=True):
     source: str
     target: str
     edge: int
-    drawn_edge: int
-    """The edge that a drawing has for it."""
 
 
 class SourceLine(Data, frozen=True):

@@ -24,7 +24,7 @@ from canvass.browser.graph_routes import graph_questions
 from canvass.browser.limits import WORKERS, encoded
 from canvass.browser.questions import Arguments, Ask, Question, Refusal, bad_request, not_found
 from canvass.browser.run_routes import run_questions
-from canvass.browser.saved_page import PageFile, saved_page
+from canvass.browser.saved_page import HTML, PageFile, attachment, saved_page
 from canvass.browser.sources import Store
 from canvass.browser.what_if import what_if_questions
 from canvass.graph import GraphError
@@ -33,7 +33,7 @@ from canvass.graph.walks import NoPath
 
 INDEX: Final = "index.html"
 MEDIA_TYPES: Final = {
-    ".html": "text/html; charset=utf-8",
+    ".html": HTML,
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
@@ -91,7 +91,7 @@ class Browser:
             Question("/page/{source}", self._page),
             *graph_questions(self.store),
             *run_questions(self.store),
-            *what_if_questions(self.store),
+            *what_if_questions(self.store, self.files),
         ]
         routes = [Route(f"/api{one.path}", self._endpoint(one)) for one in questions]
         routes += [Route(path, self._file(file)) for path, file in self.files.items()]
@@ -121,9 +121,7 @@ class Browser:
 
     def _page(self, arguments: Arguments) -> Response:
         name = arguments.part("source")
-        headers = {"Content-Disposition": f'attachment; filename="{name}.html"'}
-        content = saved_page(self.store, self.files, name)
-        return Response(content, 200, headers, MEDIA_TYPES[".html"])
+        return attachment(saved_page(self.store, self.files, name), f"{name}.html", HTML)
 
 
 def _answer(ask: Ask, arguments: Arguments) -> Response:

@@ -18,7 +18,6 @@ import msgspec
 from canvass.cluster.duty_cycle import ACTION_OF
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState
 from canvass.cluster.messages import NULL_VALUE, Message
-from canvass.cluster.ports import Received
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.distance.search import Moment
@@ -173,19 +172,6 @@ def _said(world: World, x: Input) -> str:
     parts += ["graceful"] if x.graceful_closed_leader_id != NULL_VALUE else []
     parts += [f"position{x.position}"] if x.position != NULL_VALUE else []
     return "".join(f".{part}" for part in parts)
-
-
-def world_of(moment: Moment, world: World) -> World:
-    """Put the members, logs and messages of a moment into a cluster.
-
-    A member counts as running if its state is that of a running process, even if its log ends.
-    """
-    world.members, world.logs = list(moment.members), list(moment.logs)
-    running = (i for i, s in enumerate(world.members) if s.module_state is ModuleState.ACTIVE)
-    world.up = set(running)
-    for i, j, message in moment.without_repeats().under_way:
-        world.channels[i, j].append(Received(i, NULL_VALUE, message))
-    return world
 
 
 def moment_of(state: Tree, rules: Rules) -> Moment:

@@ -259,13 +259,3 @@ def _node(
         election_state=election if isinstance(election, str) else msgspec.UNSET,
         sign=sign,
     )
-
-
-def edges_of(graph: OpenGraph, source: int, target: int, action: str) -> list[int]:
-    """Give all edges of an action between two states; a drawing has the lowest one."""
-    view = graph.view
-    leaving = slice(int(view.out_offsets[source]), int(view.out_offsets[source + 1]))
-    code = view.actions.index(action)
-    same = (view.out_target[leaving] == target) & (view.out_action[leaving] == code)
-    found: list[int] = np.sort(view.out_edge[leaving][same]).tolist()
-    return found

@@ -11,7 +11,7 @@ from canvass.browser import api
 from canvass.browser.comparison import compare
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.explanations import hazard_page
-from canvass.browser.graphs import OpenGraph, edges_of
+from canvass.browser.graphs import OpenGraph
 from canvass.browser.limits import LANE_EVENTS, LISTED
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.questions import Answer, Arguments, Question, bad_request, not_found
@@ -150,7 +150,6 @@ def _in_graph(
         source=view.id_of(source),
         target=view.id_of(target),
         edge=edge,
-        drawn_edge=edges_of(graph, source, target, view.edge(edge).action)[0],
     )
 
 

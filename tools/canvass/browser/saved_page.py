@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import gzip
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
 import msgspec
+from starlette.responses import Response
 
 from canvass.browser import api
 from canvass.browser.explanations import hazard_page
@@ -26,6 +27,7 @@ from canvass.browser.verdicts import RunSource, marks_of
 MAX_EVENTS: Final = 50_000
 """Most events of a run in a file; a browser reads all of them when it opens the file."""
 
+HTML: Final = "text/html; charset=utf-8"
 _STYLE: Final = '<link rel="stylesheet" href="/assets/app.css">'
 _SCRIPT: Final = '<script src="/assets/app.js" defer></script>'
 """The elements of ``index.html`` that load style and script from the server."""
@@ -38,6 +40,12 @@ class PageFile:
 
     content: bytes
     media_type: str
+
+
+def attachment(content: bytes, name: str, media_type: str) -> Response:
+    """Answer with a file to save."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, 200, headers, media_type)
 
 
 def saved_page(store: Store, files: Mapping[str, PageFile], name: str) -> bytes:
@@ -62,8 +70,25 @@ def saved_page(store: Store, files: Mapping[str, PageFile], name: str) -> bytes:
     if kind not in ("run", "counterexample"):
         raise bad_request(f"a {kind} is not saved in a file; a run or a counterexample is")
     shown = source or api.SourceInfo(id=name, kind="run", title=name, detail="")
-    session = api.Session(opened=name, sources=(shown,))
     given = _of_run(store, name) if kind == "run" else _of_counterexample(store, name)
+    return write_page(files, shown, given)
+
+
+def write_page(
+    files: Mapping[str, PageFile], source: api.SourceInfo, given: Iterable[tuple[str, api.Data]]
+) -> bytes:
+    """Write the page with answers.
+
+    Parameters
+    ----------
+    files
+        The page's files, by the paths of their addresses.
+    source
+        What the page shows.
+    given
+        Paths below ``/api``, and the answers.
+    """
+    session = api.Session(opened=source.id, sources=(source,))
     found = chain((("session", session),), given)
     answers = {f"/api/{path}": msgspec.Raw(encoded(answer)) for path, answer in found}
     packed = b64encode(gzip.compress(msgspec.json.encode(answers), mtime=0)).decode()

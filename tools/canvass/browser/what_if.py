@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +20,6 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
-from starlette.responses import Response
 
 from canvass.browser import api
 from canvass.browser.choices import (
@@ -30,14 +29,14 @@ from canvass.browser.choices import (
     inputs_of,
     moment_of,
     tree_of,
-    world_of,
 )
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.labels import step_words
-from canvass.browser.limits import LABEL_CHARS, TEXT_CHARS, shortened
+from canvass.browser.limits import LABEL_CHARS, shortened
 from canvass.browser.questions import Answer, Arguments, Question, Refusal, bad_request
 from canvass.browser.runs import OpenRun
+from canvass.browser.saved_page import HTML, PageFile, attachment, write_page
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import RunSource
 from canvass.cluster.duty_cycle import EVENT_LENGTH
@@ -111,9 +110,17 @@ class Start:
     event_length: int
 
     def cluster(self) -> _Cluster:
-        """Give the cluster in this state."""
-        found = _Cluster(self.moment.rules, self.event_length)
-        world_of(self.moment, found)
+        """Give the cluster in this state.
+
+        A member counts as running if its state is that of a running process, even if its log ends.
+        """
+        moment = self.moment
+        found = _Cluster(moment.rules, self.event_length)
+        found.members, found.logs = list(moment.members), list(moment.logs)
+        running = (i for i, s in enumerate(moment.members) if s.module_state is ModuleState.ACTIVE)
+        found.up = set(running)
+        for i, j, message in moment.without_repeats().under_way:
+            found.channels[i, j].append(Received(i, NULL_VALUE, message))
         return found
 
 
@@ -159,11 +166,10 @@ def values_of(states: Sequence[Tree], expression: str) -> tuple[str, ...]:
     """
     found = evaluate(_Path(states), expression)  # type: ignore[arg-type]
     rows = range(len(states))
-    texts = (
+    return tuple(
         ", ".join("absent" if (v := one.at(row)) is None else format_value(v) for one in found)
         for row in rows
     )
-    return tuple(shortened(text, TEXT_CHARS) for text in texts)
 
 
 class _Path:
@@ -193,8 +199,8 @@ def _value(tree: Any) -> Any:
 class WhatIfRoutes:
     """Answers about steps that were not taken."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, files: Mapping[str, PageFile]) -> None:
+        self._store, self._files = store, files
         self._start = lru_cache(maxsize=16)(self._find_start)
 
     def _find_start(self, kind: str, name: str, at: str) -> Start:
@@ -211,8 +217,6 @@ class WhatIfRoutes:
             if int(at) >= len(found.states):
                 raise bad_request(f"the counterexample has {len(found.states)} states")
             return _of_state(found.states[int(at)], found.title, f"state {int(at) + 1}")
-        if kind != "run":
-            raise bad_request("kind is one of: counterexample, graph, run")
         run: RunSource = self._store.content("run", name)
         if int(at) >= run.opened.total:
             raise bad_request(f"the run has {run.opened.total:,} events")
@@ -230,14 +234,23 @@ class WhatIfRoutes:
     def what_if(self, arguments: Arguments) -> Answer:
         """Take a path, and list the steps that may come next."""
         start, path = self._asked(arguments)
+        behaviour, world = self._behaviour(start, path)
+        rules, watched = start.moment.rules, arguments.text("watch")
+        return api.WhatIf(
+            behaviour=behaviour.view(arguments.part("source")),
+            rules=f"revision {'hardened' if rules.hardening else rules.revision}",
+            choices=tuple(_listed(world, behaviour.states[-1])),
+            actions=ACTION_NAMES,
+            values=values_of(behaviour.states, watched) if watched else (),
+        )
+
+    def _behaviour(self, start: Start, path: Sequence[str]) -> tuple[Counterexample, _Cluster]:
         world = start.cluster()
         states, actions = [tree_of(world)], [""]
         for choice in walk(world, path):
             states.append(tree_of(world))
             actions.append(title_of(choice))
-        rules = start.moment.rules
-        revision = "hardened" if rules.hardening else rules.revision
-        behaviour = Counterexample(
+        found = Counterexample(
             title=f"What if, after {start.title}",
             claim="",
             explanation=(),
@@ -246,14 +259,7 @@ class WhatIfRoutes:
             actions=tuple(actions),
             states=tuple(states),
         )
-        watched = arguments.text("watch")
-        return api.WhatIf(
-            behaviour=behaviour.view(arguments.part("source")),
-            rules=f"revision {revision}",
-            choices=tuple(_listed(world, states[-1])),
-            actions=ACTION_NAMES,
-            values=values_of(states, watched) if watched else (),
-        )
+        return found, world
 
     def why_not(self, arguments: Arguments) -> Answer:
         """Explain why a member cannot take an action."""
@@ -274,8 +280,15 @@ class WhatIfRoutes:
             raise bad_request("only what follows an event of a run is kept as a trace")
         run: RunSource = self._store.content("run", arguments.part("source"))
         content = recorded(run.opened, int(arguments.part("at")), start, path)
-        headers = {"Content-Disposition": 'attachment; filename="what-if.parquet"'}
-        return Response(content, 200, headers, "application/vnd.apache.parquet")
+        return attachment(content, "what-if.parquet", "application/vnd.apache.parquet")
+
+    def page(self, arguments: Arguments) -> Answer:
+        """Write the page of the tried steps in one file."""
+        start, path = self._asked(arguments)
+        view = self._behaviour(start, path)[0].view("what-if")
+        source = api.SourceInfo(id="what-if", kind="counterexample", title=view.title, detail="")
+        content = write_page(self._files, source, [("counterexample/what-if", view)])
+        return attachment(content, "what-if.html", HTML)
 
 
 def _of_state(tree: Tree, model: str, title: str) -> Start:
@@ -412,12 +425,13 @@ def _number(world: World, members: Sequence[Sequence[Event]]) -> None:
             queue[place] = Received(i, numbers.pop() if numbers else NULL_VALUE, one.message)
 
 
-def what_if_questions(store: Store) -> list[Question]:
+def what_if_questions(store: Store, files: Mapping[str, PageFile]) -> list[Question]:
     """Give the questions about steps that were not taken."""
-    routes = WhatIfRoutes(store)
+    routes = WhatIfRoutes(store, files)
     base = "/what-if/{kind}/{source}/{at}"
     return [
         Question(base, routes.what_if),
         Question(f"{base}/why-not", routes.why_not),
         Question(f"{base}/trace", routes.trace),
+        Question(f"{base}/page", routes.page),
     ]

@@ -190,7 +190,6 @@ export interface InGraph {
   readonly source: string;
   readonly target: string;
   readonly edge: number;
-  readonly drawnEdge: number;
 }
 
 /** The lines of a log that a step prints. */

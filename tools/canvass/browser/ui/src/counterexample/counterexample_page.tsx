@@ -14,6 +14,7 @@ import { Tabs } from "../parts/tabs";
 import { formatRoute, go } from "../route/route";
 import { clamp } from "../run/event_at";
 import { whatIfAt } from "../what_if/what_if_page";
+import { withWords } from "../words/tree";
 import { plural } from "../words/visible";
 import { Hazard } from "../parts/hazard";
 import { ElectionView } from "./election_view";
@@ -114,7 +115,7 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
                     </label>
                   ) : null}
                 </div>
-                <StateTree tree={state.tree} base={before?.tree} onlyDifferent={onlyDifferent && before !== undefined} />
+                <StateTree tree={withWords(state.tree)} base={before && withWords(before.tree)} onlyDifferent={onlyDifferent && before !== undefined} />
               </section>
               {found.operator ? (
                 <section data-property={found.property}>

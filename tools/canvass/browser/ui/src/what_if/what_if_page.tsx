@@ -68,7 +68,10 @@ export function WhatIfPage({ source, rest, query }: Place) {
           <CopyButton text={`${location.origin}/${location.hash}`} title="Copy the link" />
           <ExportMenu
             name="what-if"
-            files={source.kind === "run" ? [{ title: "Trace", about: "the run up to its event and these steps, for canvass verify", path: apiPath([...place, "trace"], { path: taken }) }] : []}
+            files={[
+              { title: "Page", about: "these steps in one file, which a colleague can walk through without canvass", path: apiPath([...place, "page"], { path: taken }) },
+              ...(source.kind === "run" ? [{ title: "Trace", about: "the run up to its event and these steps, for canvass verify", path: apiPath([...place, "trace"], { path: taken }) }] : []),
+            ]}
           />
         </div>
         <Tabs label="Views of the tried steps" tabs={VIEWS} chosen={view} choose={(id) => show({ view: id }, true)} />

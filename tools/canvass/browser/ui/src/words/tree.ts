@@ -113,3 +113,22 @@ export function givenLine(value: Json): string {
   const more = beside.length > 0 ? `; ${beside.map(([name, one]) => `${name} ${lineOf(one)}`).join(", ")}` : "";
   return `${from}${lineOf(message.get("type"))} ${fields.join(", ")}${more}`;
 }
+
+/** A state of a cluster in which the tuples of its history are words: `term 1: member 0`. */
+export function withWords(tree: { readonly [name: string]: Json }): { readonly [name: string]: Json } {
+  const history = tree["hist"];
+  if (history === null || typeof history !== "object" || Array.isArray(history)) return tree;
+  const { leaders, votes, ...others } = history as { readonly [name: string]: Json };
+  return {
+    ...tree,
+    hist: {
+      ...(leaders === undefined ? {} : { leaders: said(leaders, ([term, member]) => `term ${term}: member ${member}`) }),
+      ...(votes === undefined ? {} : { votes: said(votes, ([voter, term, candidate]) => `member ${voter} for member ${candidate} in term ${term}`) }),
+      ...others,
+    },
+  };
+}
+
+function said(tuples: Json, words: (tuple: readonly Json[]) => string): Json {
+  return Array.isArray(tuples) ? tuples.map((one: Json) => (Array.isArray(one) ? words(one as readonly Json[]) : one)) : tuples;
+}
