@@ -40,7 +40,7 @@ def stages() -> dict[str, Taken]:
         return given[0]
 
     def load() -> None:
-        for name in ("pyspark.sql", "canvass.corpus.check", "canvass.corpus.engine"):
+        for name in ("pyspark.sql", "canvass.corpus.check", "canvass.corpus.spark_engine"):
             import_module(name)
 
     stage("import pyspark and canvass", load)

@@ -10,9 +10,9 @@ import pytest
 
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
-from canvass.corpus.engine import SparkEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
+from canvass.corpus.spark_engine import SparkEngine
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import captures
 

@@ -19,9 +19,9 @@ from support.corpora import record_runs
 from support.spoilt_runs import corrupt
 
 MOMENTS = {
-    "writing": "verdicts/date=*",
-    "in place": "verdicts/date=*/*/*.parquet",
-    "nearly done": "quarantine/date=*/*/*.parquet",
+    "writing": "quarantine/date=*",
+    "in place": "divergences/date=*/*/*.parquet",
+    "nearly done": "coverage/date=*/*/*.parquet",
 }
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_a_divergence_fails_until_a_baseline_knows_it(
+def test_a_divergence_fails_until_the_tables_know_it(
     spark: SparkSession, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus = tmp_path / "corpus"
@@ -41,14 +41,17 @@ def test_a_divergence_fails_until_a_baseline_knows_it(
         "verdicts",
     ]
 
-    baseline = ["--fail-on", "new", "--baseline", str(tmp_path / "first")]
-    code = run([*words, str(tmp_path / "second"), *baseline])
-
+    words += [str(tmp_path / "second"), "--fail-on", "new", "--append", str(tmp_path / "tables")]
+    assert run(words) == 1
     captured = capsys.readouterr()
-    assert code == 0
     assert "one process: " in captured.err  # Spark is not started for so few events.
     assert "Spark takes longer" in captured.err
     assert "6 runs, 900 events: 5 CONFORMS, 1 DIVERGES" in captured.out
-    assert "(known)" in captured.out
+    assert "(new)" in captured.out
     assert "asking TLC" not in captured.err
-    assert ">known<" in (tmp_path / "second" / "report.html").read_text()
+    assert ">new<" in (tmp_path / "second" / "report.html").read_text()
+
+    edit_event(corpus / "run-3" / "member-1.ndjson", -1, forged_commit)
+    words[words.index(str(tmp_path / "second"))] = str(tmp_path / "third")
+    assert run(words) == 0
+    assert "(known)" in capsys.readouterr().out

@@ -18,9 +18,9 @@ from support.object_store import KEY, SECRET, contents, object_store, upload
 from support.spoilt_runs import corrupt
 
 MOMENTS = {
-    "writing": "/tables/verdicts/",
+    "writing": "/tables/quarantine/",
     "in place": "/tables/divergences/",
-    "nearly done": "/tables/quarantine/",
+    "nearly done": "/tables/coverage/",
 }
 
 

@@ -26,9 +26,9 @@ from pathlib import Path
 
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from canvass.corpus.data_source import plain_schema
 from canvass.corpus.frame import verify
 from canvass.corpus.spark_session import open_session
+from canvass.traces.arrow import arrow_schema
 
 root = Path(sys.argv[1])
 
@@ -40,7 +40,7 @@ def verify_batch(batch, number):
 
 with open_session("local[2]") as session:
     session.conf.set("spark.sql.shuffle.partitions", "1")
-    arriving = session.readStream.schema(from_arrow_schema(plain_schema(3)))
+    arriving = session.readStream.schema(from_arrow_schema(arrow_schema(3)))
     arriving = arriving.option("maxFilesPerTrigger", 1).parquet(f"{root}/arrivals")
     stream = arriving.writeStream.foreachBatch(verify_batch)
     stream = stream.option("checkpointLocation", f"{root}/checkpoint").trigger(availableNow=True)

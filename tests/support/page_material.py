@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from canvass.corpus.summary import Coverage, DivergenceClassSummary, Listed, Summary
+from canvass.corpus.summary import DivergenceClassSummary, Listed, Summary
 
 PAYLOADS: tuple[str, ...] = (
     "<script>document.title='hit'</script>",
@@ -123,7 +123,6 @@ def write_report(folder: Path, bad: Path, texts: Sequence[str]) -> Path:
     summary = Summary(
         version="1",
         corpora=[str(bad.parent)],
-        tasks=None,
         runs=len(texts),
         events=1_234_567,
         verdicts={"CONFORMS": 0, "DIVERGES": len(texts), "INCOMPLETE": 0, "MALFORMED": 0},
@@ -132,10 +131,9 @@ def write_report(folder: Path, bad: Path, texts: Sequence[str]) -> Path:
         cluster_count=len(clusters),
         listed=listed,
         listed_count=len(listed),
-        coverage=[Coverage("Canvass", 1200), Coverage("OnVote", 300)],
+        coverage={"Canvass": 1200, "OnVote": 300},
         never_taken=["OnTerminationAck"],
         asked_steps=50,
-        rechecked_runs=0,
         seconds=12.5,
         events_per_second=98_765.4,
     )

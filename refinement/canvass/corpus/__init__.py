@@ -1,12 +1,12 @@
 """Corpora of runs checked on Spark or by one process: units in, tables of verdicts out.
 
 A `plan.Unit` is a run folder, a file of a data set or a folder of Aeron's logs. `check` reads and
-checks units, and asks TLC about open steps: functions from Arrow batches to Arrow batches. `engine`
-applies them to rows: `SparkEngine` by ``mapInArrow`` to DataFrames, `ProcessEngine` to Arrow
-tables. `job` says in which order: check, ask about the distinct open steps, check the runs again
-that TLC's answers concern, write the tables. `history` compares a corpus with the tables that
-earlier verifications wrote, and `summary` and `report` report. `data_source` and `frame` are for
-programs that have a Spark session of their own.
+checks units, and asks TLC about open steps: functions from Arrow batches to Arrow batches.
+`spark_engine` applies them to DataFrames by ``mapInArrow``, `process_engine` to Arrow tables, and
+`engine` chooses. `job` says in which order: check, ask about the distinct open steps, check the
+units again that TLC's answers concern, write the tables. `history` compares a corpus with the
+tables that earlier verifications wrote, and `summary` and `report` report. `data_source` and
+`frame` are for programs that have a Spark session of their own.
 
 What flows: paths in; rows of verdicts, divergences, counts and open steps between the stages;
 tables out. Events stay in the process that reads them. Nothing is decided here:

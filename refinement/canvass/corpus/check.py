@@ -11,10 +11,9 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,10 +26,9 @@ from canvass.conformance.findings import Findings, RunFindings, from_question, k
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
 from canvass.conformance.verify import UnitChecker
-from canvass.corpus.graph_coverage import edges_met
 from canvass.corpus.plan import Unit, UnitKind, chunks
 from canvass.corpus.rows import ANSWER_SCHEMA, to_batches
-from canvass.corpus.storage import on_this_machine, place_of
+from canvass.corpus.storage import on_this_machine
 from canvass.graph.artifact import open_keys
 from canvass.steps.answers import Answers, shipped_answers
 from canvass.steps.distinct import KeyTable
@@ -68,30 +66,18 @@ class TaskChecker:
     known
         The answers that are known.
     graphs
-        Folders of graph artifacts, by path or URL.
+        Folders of graph artifacts.
     """
 
     digest: str
     known: KeyTable
-    graphs: tuple[str, ...] = ()
+    graphs: tuple[Path, ...] = ()
 
     @property
     def answers(self) -> Answers:
         """The tables in which steps are looked up."""
-        return Answers(_graphs(self.graphs), shipped_answers(self.digest), self.known)
-
-
-@lru_cache(maxsize=1)
-def _graphs(names: tuple[str, ...]) -> Mapping[str, KeyTable]:
-    """Open graphs; copies of those in a store live as long as this process."""
-    copies = ExitStack()
-    _COPIES.append(copies)
-    return {
-        name: open_keys(copies.enter_context(on_this_machine(place_of(name)))) for name in names
-    }
-
-
-_COPIES: Final[list[ExitStack]] = []
+        graphs = {str(folder): open_keys(folder) for folder in self.graphs}
+        return Answers(graphs, shipped_answers(self.digest), self.known)
 
 
 def unit_table(tasks: Sequence[Sequence[Unit]]) -> Any:
@@ -108,17 +94,9 @@ def check_units(checker: TaskChecker, batches: Iterable[Any]) -> Iterator[Any]:
     answers = checker.answers
     for chunk in chunks(decode(unit) for b in batches for unit in b.column("unit").to_pylist()):
         findings = _checked(chunk, answers)
-        edges = {}
-        if not chunk[0].runs:  # Runs that are checked again were counted.
-            HERE.events += sum(each.verdict.events for each in findings.runs)
-            diverging = (each.verdict.verdict is Verdict.DIVERGES for each in findings.runs)
-            HERE.diverging += sum(diverging)
-            met = {name: edges_met(table, findings.keys) for name, table in answers.graphs.items()}
-            edges = {name: numbers for name, numbers in met.items() if len(numbers)}
-        tables = findings.tables()
-        if chunk[0].runs:
-            tables = tables._replace(coverage=tables.coverage.slice(0, 0))
-        yield from to_batches(tables, {unit.path: unit for unit in chunk}, edges)
+        HERE.events += sum(each.verdict.events for each in findings.runs)
+        HERE.diverging += sum(each.verdict.verdict is Verdict.DIVERGES for each in findings.runs)
+        yield from to_batches(findings.tables(), {unit.path: unit.digest for unit in chunk})
 
 
 def ask_steps(digest: str, batches: Iterable[Any]) -> Iterator[Any]:
@@ -168,20 +146,14 @@ def _checked(units: Sequence[Unit], answers: Answers) -> Findings:
                     found.append(_malformed(unit, str(error).replace(str(copy), unit.path)))
                     continue
             places[str(path)] = unit, copy, imported
-            checker.add(path, unit.runs or None)
+            checker.add(path)
         findings = checker.findings()
     for each in findings.runs:
         unit, copy, imported = places[each.verdict.path]
         named = replace(each, verdict=_named(each.verdict, unit, copy, imported))
-        if each.run is None:  # The unit cannot be read, or not any more.
-            reason, runs = named.verdict.reason, unit.runs or ("",)
-            found += (_malformed(unit, reason, run_id) for run_id in runs)
-        elif not unit.runs or each.verdict.run_id in unit.runs:
-            found.append(named)
-    found += _lost_runs(units, found)
-    keys = frozenset[tuple[int, int]]().union(*(each.open_steps for each in found))
-    questions = {key: step for key, step in findings.open_steps.items() if key in keys}
-    return replace(findings, runs=tuple(found), open_steps=questions)
+        # A unit that cannot be read has no run with an id.
+        found.append(named if each.run else _malformed(unit, named.verdict.reason))
+    return replace(findings, runs=tuple(found))
 
 
 def _imported(unit: Unit, logs: Path, run: Path) -> ImportSummary:
@@ -217,18 +189,6 @@ def _named(
     )
 
 
-def _malformed(unit: Unit, reason: str, run_id: str = "") -> RunFindings:
-    verdict = RunVerdict(run_id, unit.path, Verdict.MALFORMED, reason=reason)
+def _malformed(unit: Unit, reason: str) -> RunFindings:
+    verdict = RunVerdict("", unit.path, Verdict.MALFORMED, reason=reason)
     return RunFindings(None, verdict, frozenset(), np.zeros(0, dtype=np.int64))
-
-
-def _lost_runs(units: Sequence[Unit], found: Sequence[RunFindings]) -> Iterator[RunFindings]:
-    """Give MALFORMED for each wanted run that was not found in its unit.
-
-    The first look found the run. Without a row here, the run would have no verdict at all.
-    """
-    there = {(each.verdict.path, each.verdict.run_id) for each in found}
-    for unit in units:
-        for run_id in sorted(run_id for run_id in unit.runs if (unit.path, run_id) not in there):
-            reason = f"{unit.path}: the run {run_id} is not there any more: the files have changed"
-            yield _malformed(unit, reason, run_id)

@@ -2,11 +2,11 @@
 Aeron's event logs, as rows.
 
 Events have the columns of ``canvass.events/1`` (`canvass.traces.arrow`) without dictionaries. They
-answer questions about a corpus; `canvass.corpus.job` verifies it much faster. ``source`` is null
-for run folders, as only the strict reader of single events keeps it. More columns: ``revision`` of
-the run's rules, one for each Hive partition, and ``truncated``, which has a reason in the rows of a
-stream that ends within a line or whose import is incomplete. Folders of Aeron's logs are imported
-by the task that reads them.
+answer questions about a corpus; `canvass.corpus.job` verifies it much faster. More columns:
+``revision`` of the run's rules, one for each Hive partition, and ``truncated``, which has a reason
+in the rows of a stream that ends within a line or whose import is incomplete. Units are brought
+into the form of a data set by the task that reads them: folders of Aeron's logs are imported, run
+folders converted.
 
 Options of events are ``path``, also the argument of ``load``, and ``memberCount``: members of each
 cluster, 3 by default; a run of another size is an error. With ``schema`` only the named columns
@@ -34,23 +34,22 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from canvass.corpus.plan import Unit, UnitKind, list_units, pack, partition_of
-from canvass.corpus.storage import Place, absolute, files_below, on_this_machine, place_of
+from canvass.corpus.storage import Place, absolute, on_this_machine, place_of
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.parser import decoded
 from canvass.traces.aeron_log.source import LogSource, parse_log_name
 from canvass.traces.alignment.importer import import_logs
-from canvass.traces.arrow import arrow_schema, to_table
+from canvass.traces.arrow import arrow_schema
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.parquet import REVISION, TRUNCATED, DatasetFile
-from canvass.traces.run import RunFolder
-from canvass.traces.schema import Fact, FactKind, Run
+from canvass.traces.limits import MAX_LINE_BYTES
+from canvass.traces.parquet import REVISION, TRUNCATED, DatasetFile, DatasetWriter, RunEntry
+from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.schema import FactKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
-
-DEFAULT_MEMBER_COUNT: Final = 3
 
 
 def register(session: SparkSession) -> None:
@@ -59,186 +58,72 @@ def register(session: SparkSession) -> None:
     session.dataSource.register(AeronLogSource)
 
 
-def plain_schema(member_count: int) -> Any:
-    """Return the Arrow schema of events without dictionaries, which Spark does not have."""
-    return pa.schema(
-        [pa.field(f.name, _plain(f.type), f.nullable) for f in arrow_schema(member_count)]
-    )
-
-
 def row_schema(member_count: int) -> Any:
-    """Return the Arrow schema of the rows of the data source."""
-    schema = plain_schema(member_count)
-    for name in (TRUNCATED, REVISION):
-        schema = schema.append(pa.field(name, pa.string()))
-    return schema
+    """Return the Arrow schema of the rows of the data source, which has no dictionaries."""
+    more = [pa.field(name, pa.string()) for name in (TRUNCATED, REVISION)]
+    events = from_arrow_schema(arrow_schema(member_count))
+    return pa.schema([*to_arrow_schema(events), *more])
 
 
-def _plain(kind: Any) -> Any:
-    if pa.types.is_dictionary(kind):
-        return kind.value_type
-    if pa.types.is_struct(kind):
-        fields = [kind.field(place) for place in range(kind.num_fields)]
-        return pa.struct([pa.field(f.name, _plain(f.type), f.nullable) for f in fields])
-    if pa.types.is_list(kind):
-        element = kind.value_field
-        return pa.list_(pa.field(element.name, _plain(element.type), element.nullable))
-    return kind
+# --- units ----------------------------------------------------------------------------------------
 
 
-class TaskPartition(InputPartition):
-    """The units of one Spark partition."""
+class UnitSource(DataSource):
+    """Rows of the units below a path, with a column for each of its partitions."""
 
-    def __init__(self, units: str) -> None:
-        super().__init__(units)
-
-
-class CanvassDataSource(DataSource):
-    """Runs as a table of events."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Give the name of the format."""
-        return "canvass"
+    columns: Any = None
+    """The Arrow schema of the other columns."""
+    reads: type[UnitReader]
 
     def schema(self) -> StructType:
-        """Return the columns of events, for the member count in the options."""
-        return from_arrow_schema(with_partitions(row_schema(_members(self.options)), self.options))
+        """Return the columns."""
+        root = _root(self.options)
+        found = (partition_values(root, unit) for unit in list_units([root]))
+        names = dict.fromkeys(name for values in found for name in values)
+        more = [pa.field(n, pa.string()) for n in names if n not in self.columns.names]
+        return from_arrow_schema(pa.schema([*self.columns, *more]))
 
-    def reader(self, schema: StructType) -> EventsReader:
-        """Return the reader of one scan.
-
-        Raises
-        ------
-        BadOption
-            If a column does not exist.
-        """
-        if unknown := sorted(set(schema.names) - set(self.schema().names)):
-            raise BadOption(f"there is no column {unknown[0]!r}")
-        return EventsReader(self.options, to_arrow_schema(schema))
+    def reader(self, schema: StructType) -> UnitReader:
+        """Return the reader of one scan."""
+        return self.reads(self.options, to_arrow_schema(schema))
 
 
 class UnitReader(DataSourceReader):
     """Reads units; the units of a partition one after the other."""
 
     def __init__(self, options: Mapping[str, str], schema: Any) -> None:
-        self._path = path_of(options)
+        self._root = _root(options)
+        self._member_count = _members(options)
         self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
         """Pack the units into partitions."""
-        tasks = pack(list_units([self._path]), parallelism=2) or [[]]
-        return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
+        tasks = pack(list_units([self._root]), parallelism=2)
+        return [InputPartition(msgspec.json.encode(task).decode()) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the rows of a partition as Arrow batches; a malformed unit is an error."""
         for unit in msgspec.json.decode(partition.value, type=list[Unit]):
+            values = partition_values(self._root, unit)
             with on_this_machine(unit.place) as here:
-                yield from self._read_unit(unit, here)
+                for table in self._read_unit(unit, here):
+                    for name in self._schema.names:
+                        if name not in table.column_names:  # A unit may be in no such partition.
+                            value = pa.scalar(values.get(name), pa.string())
+                            table = table.append_column(name, pa.repeat(value, len(table)))
+                    yield from table.select(self._schema.names).cast(self._schema).to_batches()
 
     @abstractmethod
     def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
-        """Yield the rows of a unit, whose files are here, as Arrow batches."""
+        """Yield the rows of a unit, whose files are here, as Arrow tables."""
 
 
-_Reasons = dict[tuple[str, int], str]
-"""Why streams are not whole, by run and member."""
+def _root(options: Mapping[str, str]) -> Place:
+    return place_of(options["path"].removeprefix("file:"))
 
 
-class EventsReader(UnitReader):
-    """Reads the events of units."""
-
-    def __init__(self, options: Mapping[str, str], schema: Any) -> None:
-        super().__init__(options, schema)
-        self._member_count = _members(options)
-
-    def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
-        if unit.kind is UnitKind.REFUSED:
-            raise TraceError(Code(unit.code), unit.path, 0, 0, unit.reason)
-        with tempfile.TemporaryDirectory(prefix="canvass-source-") as scratch:
-            if unit.kind is UnitKind.AERON_LOGS:
-                logs, here = here, Path(scratch, here.name)
-                import_logs([logs], here)
-            if unit.kind is UnitKind.FILE:
-                yield from self._read_file(unit, here)
-            else:
-                yield from self._read_folder(unit, here)
-
-    def _read_file(self, unit: Unit, path: Path) -> Iterator[Any]:
-        with DatasetFile(path) as file:
-            runs = {run_id: entry.run for run_id, entry in file.runs.items()}
-            reasons = _reasons([fact for each in file.runs.values() for fact in each.facts], runs)
-            absent = self._check(unit, runs)
-            for table, _ in file.read():
-                absent -= set(table["run"].unique().to_pylist())
-                yield from self._rows(table, unit, runs, reasons)
-        _refuse_absent(unit, absent)
-
-    def _read_folder(self, unit: Unit, path: Path) -> Iterator[Any]:
-        folder = RunFolder(path)
-        runs = {folder.run.run_id: folder.run}
-        absent = self._check(unit, runs)
-        for member_id in folder.streams:
-            # Without the context rows of batches. Only the end of a stream says if it is whole.
-            read = [to_table(c).slice(c.context) for c, _ in folder.sourced_columns(member_id)]
-            reasons = _reasons(folder.facts, runs)
-            for table in filter(len, read):
-                absent.clear()
-                yield from self._rows(table, unit, runs, reasons)
-        _refuse_absent(unit, absent)
-
-    def _check(self, unit: Unit, runs: Mapping[str, Run]) -> set[str]:
-        """Check the sizes of clusters; return the ids of the runs."""
-        if wrong := {run.member_count for run in runs.values()} - {self._member_count}:
-            reason = f"a cluster of {min(wrong)}: set the option memberCount"
-            raise TraceError(Code.BAD_SCHEMA, unit.path, 0, 0, reason)
-        return set(runs)
-
-    def _rows(
-        self, table: Any, unit: Unit, runs: Mapping[str, Run], reasons: _Reasons
-    ) -> Iterator[Any]:
-        """Yield the rows of a table, with the wanted columns."""
-        plain = plain_schema(self._member_count)
-        rows = table.select(plain.names).cast(plain)
-        ids = rows["run"].combine_chunks().dictionary_encode()
-        revisions = [runs[run_id].revision for run_id in ids.dictionary.to_pylist()]
-        more: dict[str, Any] = {REVISION: pa.array(revisions, pa.string()).take(ids.indices)}
-        streams = zip(*(rows[name].to_pylist() for name in ("run", "member")), strict=True)
-        marks = map(reasons.get, streams) if reasons else [None] * len(rows)
-        more[TRUNCATED] = pa.array(marks, pa.string())
-        values = partition_values(self._path, unit)
-        for name in self._schema.names:
-            if name not in rows.column_names:  # A unit may be in no such partition.
-                value = pa.scalar(values.get(name), pa.string())
-                rows = rows.append_column(name, more.get(name, pa.repeat(value, len(rows))))
-        yield from rows.select(self._schema.names).cast(self._schema).to_batches()
-
-
-def _reasons(facts: Sequence[Fact], runs: Mapping[str, Run]) -> _Reasons:
-    """Why streams are not whole: they are truncated, or their import lacks something."""
-    found = {
-        (run_id, member_id): one
-        for run_id, run in runs.items()
-        for one in run.missing[:1]
-        for member_id in range(run.member_count)
-    }
-    for fact in facts:
-        if fact.kind is FactKind.TRUNCATED:
-            found[fact.run_id, fact.member_id] = fact.detail or "truncated"
-    return found
-
-
-def _refuse_absent(unit: Unit, absent: set[str]) -> None:
-    if absent:
-        reason = f"the run {min(absent)} has no events, and no row can report it"
-        raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, reason)
-
-
-# --- options --------------------------------------------------------------------------------------
-
-
-class BadOption(Exception):
-    """An option of a data source is missing or has a wrong value."""
+def _members(options: Mapping[str, str]) -> int:
+    return int(options.get("memberCount", 3))
 
 
 def partition_values(root: Place, unit: Unit) -> dict[str, str | None]:
@@ -251,74 +136,92 @@ def partition_values(root: Place, unit: Unit) -> dict[str, str | None]:
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
-def partition_names(place: Place) -> list[str]:
-    """Return the names of the partitions below a folder, from the first folder of each level."""
-    names: list[str] = []
-    while True:
-        found = [each.name for each in files_below(place, recursive=False) if each.folder]
-        found = [name for name in found if partition_of(name)]
-        if not found:
-            return names
-        names.append(found[0].partition("=")[0])
-        place = place / found[0]
+# --- events ---------------------------------------------------------------------------------------
 
 
-def with_partitions(schema: Any, options: Mapping[str, str]) -> Any:
-    """Return a schema with a column for each partition of the path."""
-    names = partition_names(path_of(options))
-    return pa.schema([*schema, *(pa.field(n, pa.string()) for n in names if n not in schema.names)])
+class EventsReader(UnitReader):
+    """Reads the events of units."""
+
+    def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
+        if unit.kind is UnitKind.REFUSED:
+            raise TraceError(Code(unit.code), unit.path, 0, 0, unit.reason)
+        with tempfile.TemporaryDirectory(prefix="canvass-source-") as name:
+            scratch, files = Path(name), [here]
+            if unit.kind is UnitKind.AERON_LOGS:
+                logs, here = here, scratch / here.name
+                import_logs([logs], here)
+            if unit.kind is not UnitKind.FILE:
+                with DatasetWriter(scratch / "canvass-set") as writer:
+                    write_dataset(Corpus(here), writer)
+                files = sorted((scratch / "canvass-set").iterdir())
+            for path in files:
+                with DatasetFile(path) as file:
+                    yield from self._read_file(unit, file)
+
+    def _read_file(self, unit: Unit, file: DatasetFile) -> Iterator[Any]:
+        if wrong := {each.run.member_count for each in file.runs.values()} - {self._member_count}:
+            reason = f"a cluster of {min(wrong)}: set the option memberCount"
+            raise TraceError(Code.BAD_SCHEMA, unit.path, 0, 0, reason)
+        absent = set(file.runs)
+        for read, _ in file.read():
+            table = _with_facts(read, file.runs)
+            absent -= set(table["run"].unique().to_pylist())
+            yield table
+        if absent:
+            reason = f"the run {min(absent)} has no events, and no row can report it"
+            raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, reason)
 
 
-def path_of(options: Mapping[str, str]) -> Place:
-    """Return the option ``path``."""
-    if "path" not in options:
-        raise BadOption("the data source needs a path")
-    return place_of(options["path"].removeprefix("file:"))
+def _with_facts(table: Any, runs: Mapping[str, RunEntry]) -> Any:
+    """Return events without dictionaries, with revisions and with what is missing from streams."""
+    plain = to_arrow_schema(from_arrow_schema(table.schema))
+    rows = table.cast(plain)
+    ids = rows["run"].combine_chunks().dictionary_encode()
+    entries = {run_id: runs[run_id] for run_id in ids.dictionary.to_pylist()}
+    revisions = pa.array([each.run.revision for each in entries.values()], pa.string())
+    reasons = {
+        (run_id, member): one
+        for run_id, each in entries.items()
+        for one in each.run.missing[:1]
+        for member in range(each.run.member_count)
+    } | {
+        (run_id, fact.member_id): fact.detail or "truncated"
+        for run_id, each in entries.items()
+        for fact in each.facts
+        if fact.kind is FactKind.TRUNCATED
+    }
+    streams = zip(*(rows[name].to_pylist() for name in ("run", "member")), strict=True)
+    marks = map(reasons.get, streams) if reasons else [None] * len(rows)
+    rows = rows.append_column(REVISION, revisions.take(ids.indices))
+    return rows.append_column(TRUNCATED, pa.array(marks, pa.string()))
 
 
-def _members(options: Mapping[str, str]) -> int:
-    """Return the option ``memberCount``."""
-    text = options.get("memberCount", str(DEFAULT_MEMBER_COUNT))
-    if not text.isdecimal():
-        raise BadOption(f"memberCount={text!r} is no number")
-    return int(text)
+class CanvassDataSource(UnitSource):
+    """Runs as a table of events."""
 
-
-_LINE: Final = (
-    "cluster",
-    "file",
-    "member",
-    "part",
-    "line",
-    "component",
-    "event",
-    "time_ns",
-    "text",
-)
-_NUMBERS: Final = ("member", "part", "line", "time_ns")
-SCHEMA: Final = pa.schema(
-    [(name, pa.int64() if name in _NUMBERS else pa.string()) for name in _LINE]
-)
-_EVENT: Final = re.compile(r"([A-Z_]+): ([A-Z][A-Z0-9_]*)")
-_ROWS_AT_ONCE: Final = 8192
-_MAX_LINE_BYTES: Final = 1 << 20
-
-
-class AeronLogSource(DataSource):
-    """Aeron's event logs as a table of lines."""
+    reads = EventsReader
 
     @classmethod
     def name(cls) -> str:
         """Give the name of the format."""
-        return "canvass-aeron"
+        return "canvass"
 
-    def schema(self) -> StructType:
-        """Return the columns of lines."""
-        return from_arrow_schema(with_partitions(SCHEMA, self.options))
+    @property
+    def columns(self) -> Any:
+        """The columns of events, for the member count in the options."""
+        return row_schema(_members(self.options))
 
-    def reader(self, schema: StructType) -> LinesReader:
-        """Return the reader of one scan."""
-        return LinesReader(self.options, to_arrow_schema(schema))
+
+# --- lines ----------------------------------------------------------------------------------------
+
+_NUMBERS: Final = ("member", "part", "line", "time_ns")
+_LINE: Final = ("cluster", "file", *_NUMBERS[:3], "component", "event", "time_ns", "text")
+LINES: Final = pa.schema(
+    [(name, pa.int64() if name in _NUMBERS else pa.string()) for name in _LINE]
+)
+"""The columns of lines."""
+_EVENT: Final = re.compile(r"([A-Z_]+): ([A-Z][A-Z0-9_]*)")
+_ROWS_AT_ONCE: Final = 8192
 
 
 class LinesReader(UnitReader):
@@ -327,19 +230,15 @@ class LinesReader(UnitReader):
     def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
         if unit.kind is not UnitKind.AERON_LOGS:
             raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, "no folder of Aeron's logs")
-        shared = {"cluster": unit.path, **partition_values(self._path, unit)}
         for path in sorted(here.iterdir()):
             name = parse_log_name(path.name)
             if name is None:
                 continue
-            about = shared | {
-                "file": f"{unit.path}/{path.name}",
-                "member": name.member_id,
-                "part": name.part,
-            }
-            rows = (about | row for row in log_lines(path))
+            file = f"{unit.path}/{path.name}"
+            about = {"cluster": unit.path, "file": file, "member": name.member_id}
+            rows = (about | {"part": name.part} | row for row in log_lines(path))
             while some := list(islice(rows, _ROWS_AT_ONCE)):
-                yield pa.RecordBatch.from_pylist(some, self._schema)
+                yield pa.Table.from_pylist(some, LINES)
 
 
 def log_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -356,8 +255,8 @@ def log_lines(path: Path) -> Iterator[dict[str, Any]]:
         for line in lines:
             number += 1
             yield _line(number, line)
-        if len(rest) > _MAX_LINE_BYTES:
-            reason = f"a line of more than {_MAX_LINE_BYTES} bytes"
+        if len(rest) > MAX_LINE_BYTES:
+            reason = f"a line of more than {MAX_LINE_BYTES} bytes"
             raise AeronLogError(str(path), number + 1, 0, LogCode.TOO_LARGE, reason)
     if rest:
         yield _line(number + 1, rest)
@@ -371,3 +270,15 @@ def _line(number: int, data: bytes) -> dict[str, Any]:
     time_ns = None if stamp is None else stamp[0]
     found = {"line": number, "time_ns": time_ns, "text": text}
     return found | {"component": component, "event": event}
+
+
+class AeronLogSource(UnitSource):
+    """Aeron's event logs as a table of lines."""
+
+    columns = LINES
+    reads = LinesReader
+
+    @classmethod
+    def name(cls) -> str:
+        """Give the name of the format."""
+        return "canvass-aeron"

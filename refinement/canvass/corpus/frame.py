@@ -16,17 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.functions import lit
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from canvass.conformance.check import check
 from canvass.conformance.findings import VERDICTS
 from canvass.conformance.verify import decide, make_lookup
 from canvass.corpus.check import ask_alone
-from canvass.corpus.data_source import row_schema
-from canvass.traces.arrow import ADDED_COLUMN, arrow_schema
-from canvass.traces.layout import NONE
-from canvass.traces.limits import MAX_MEMBERS
+from canvass.traces.arrow import arrow_schema, member_count_of
 from canvass.traces.parquet import REVISION, TRUNCATED, entries_of_rows
 from canvass.traces.schema import Run
 
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
 
 Revision = Literal["1.49", "1.50", "hardened"]
 
-_RECORD: Final = "member_{}_log_position"
 _SOURCE: Final = "source"
 """The column that no verdict depends on; Spark does not move it."""
 COLUMNS: Final = [name for name in VERDICTS.names if name not in ("source", "open_steps")]
@@ -43,10 +38,6 @@ COLUMNS: Final = [name for name in VERDICTS.names if name not in ("source", "ope
 _RESULT: Final = pa.schema([VERDICTS.field(name) for name in COLUMNS])
 _CHECKED_AT_ONCE: Final = 1 << 19
 """Rows of a partition that are checked together: TLC is asked once about their open steps."""
-
-
-class BadEvents(Exception):
-    """A DataFrame does not have the columns of events."""
 
 
 def verify(
@@ -81,15 +72,14 @@ def verify(
 
     Raises
     ------
-    BadEvents
-        If columns are missing or have other types.
+    ColumnError
+        If columns are missing. A column of another type is an error of the job, unless it can be
+        cast without loss.
     """
-    count = next(
-        (n for n in range(MAX_MEMBERS, 0, -1) if _RECORD.format(n - 1) in events.columns), 0
-    )
-    if ADDED_COLUMN not in events.columns:
-        events = events.withColumn(ADDED_COLUMN, lit(NONE).cast("long"))
-    names = _columns_of_events(events, count, revision)
+    count = member_count_of(to_arrow_schema(events.schema))
+    unused = {_SOURCE} if revision is None else {_SOURCE, REVISION}
+    known = (*arrow_schema(count).names, TRUNCATED, REVISION)
+    names = [name for name in known if name in events.columns and name not in unused]
     run = Run("canvass.run/1", "run", revision or "1.50", count, initial=initial)
     return (
         events.select(*names)
@@ -97,32 +87,6 @@ def verify(
         .sortWithinPartitions("run", "member", "step")
         .mapInArrow(partial(_verify_rows, graph, cache, run), from_arrow_schema(_RESULT))
     )
-
-
-def _columns_of_events(events: DataFrame, count: int, revision: Revision | None) -> list[str]:
-    """The names of the columns that are checked; an error if one is missing or of another type."""
-    names = [_RECORD.format(0)]
-    if count:
-        names = [name for name in arrow_schema(count).names if name != _SOURCE]
-    missing = [name for name in names if name not in events.columns]
-    if missing:
-        raise BadEvents(f"columns of events are missing: {', '.join(missing[:5])}")
-    if revision is None and REVISION in events.columns:
-        names.append(REVISION)
-    found = dict(events.dtypes)
-    expected = {
-        each.name: each.dataType.simpleString() for each in from_arrow_schema(row_schema(count))
-    }
-    wrong = [
-        f"{name} is {found[name]} instead of {expected[name]}"
-        for name in [*names, TRUNCATED]
-        if found.get(name, expected[name]) != expected[name]
-    ]
-    if wrong:
-        raise BadEvents(f"columns have other types than those of events: {', '.join(wrong[:5])}")
-    if TRUNCATED in events.columns:
-        names.append(TRUNCATED)
-    return names
 
 
 def _verify_rows(

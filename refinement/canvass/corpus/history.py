@@ -1,12 +1,12 @@
 """Tables that grow with each verification, and the units of a growing corpus that are due.
 
 The tables record what was verified, when, and against which spec. A verification replaces the
-folder ``date=DAY/verification_id=ID`` of each table. ``inputs`` has a row for each unit and is
-written last: a verification counts if its id is there. The next verification leaves out the units
-whose latest row has the same digests of files, spec and canvass.
+folder ``date=DAY/verification_id=ID`` of each table. ``verdicts`` is written last: a verification
+counts if its id is there. The next verification leaves out the units whose latest rows have the
+same digests of files, spec and canvass.
 
-Tables: ``verdicts``, ``divergences``, ``coverage``, ``quarantine`` (malformed units with the
-reason) and ``inputs``.
+Tables: ``quarantine`` (malformed units with the reason), ``divergences``, ``coverage`` and
+``verdicts``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ from canvass.corpus.plan import Unit
 from canvass.corpus.storage import Place, clear, files_below, read_table, store
 from canvass.corpus.summary import EarlierUnit
 from canvass.version import VERSION
+
+_ID: Final = "verification_id"
+_CLASS: Final = ["divergence_class", "name"]
+_VERIFIED: Final = ["source", "verified_at", "digest", "spec_digest", "canvass_version"]
 
 
 class Stamp(Struct, frozen=True):
@@ -72,15 +76,17 @@ class History:
         version
             The current `checker_version`.
         """
-        latest = {
-            row["source"]: row for row in self._rows("inputs").sort_by("verified_at").to_pylist()
-        }
+        rows = self._rows("verdicts", [*_VERIFIED, "verdict"]).group_by([*_VERIFIED, "verdict"])
+        latest: dict[str, tuple[tuple[Any, ...], dict[str, int]]] = {}
+        for row in rows.aggregate([([], "count_all")]).sort_by("verified_at").to_pylist():
+            source, *named = map(row.get, _VERIFIED)
+            if latest.get(source, ((), {}))[0] != tuple(named):
+                latest[source] = tuple(named), dict.fromkeys((v.value for v in Verdict), 0)
+            latest[source][1][row["verdict"]] = row["count_all"]
         due, earlier = [], []
         for unit in units:
-            row = latest.get(unit.path, {})
-            named = tuple(map(row.get, ("digest", "spec_digest", "canvass_version")))
-            if named == (unit.digest, spec_digest, version):
-                counts = {verdict.value: row[verdict.value.lower()] for verdict in Verdict}
+            (_, *named), counts = latest.get(unit.path, ((None,), {}))
+            if named == [unit.digest, spec_digest, version]:
                 earlier.append(EarlierUnit(unit.path, counts))
             else:
                 due.append(unit)
@@ -88,32 +94,30 @@ class History:
 
     def divergences(self) -> set[tuple[str, str]]:
         """Return the classes of divergence in the tables: class, and action or property."""
-        found = self._rows("divergences")
-        counted = pc.unique(self._rows("inputs")["verification_id"])
-        found = found.filter(pc.is_in(found["verification_id"], counted))
-        return set(zip(*(found[n].to_pylist() for n in ("divergence_class", "name")), strict=True))
+        found = self._rows("divergences", [*_CLASS, _ID])
+        counted = self._rows("verdicts", [_ID])[_ID].unique()
+        found = found.filter(pc.is_in(found[_ID], counted))
+        return set(zip(*(found[name].to_pylist() for name in _CLASS), strict=True))
 
-    def _rows(self, table: str) -> Any:
+    def _rows(self, table: str, columns: list[str]) -> Any:
         folder = self._folder / table
         # Files whose names begin with a dot or underscore are being written, or never were whole.
         found = read_table(folder) if any(files_below(folder)) else None
         if found is None or not found.files:
-            names = ["source", "verified_at", "verification_id", "divergence_class", "name"]
-            return pa.table({name: pa.array([], pa.string()) for name in names})
+            return pa.table({name: pa.array([], pa.string()) for name in columns})
         with store(folder):
-            return found.to_table()
+            return found.to_table(columns)
 
-    def append(self, job: CorpusJob, stamp: Stamp) -> dict[str, Place]:
-        """Write the tables of a job, ``inputs`` last; return their folders.
+    def append(self, job: CorpusJob, stamp: Stamp) -> None:
+        """Write the tables of a job.
 
         Rows of an earlier verification with the same id are replaced.
         """
         day = f"date={stamp.verified_at:%Y-%m-%d}"
         own = f"verification_id={stamp.verification_id}"
         folders = {name: self._folder / name / day / own for name in TABLES}
-        clear(folders["inputs"])  # Until it is there again, the verification does not count.
+        clear(folders["verdicts"])  # Until it is there again, the verification does not count.
         job.write(folders, stamp.columns)
-        return folders
 
 
 DECIDING: Final = ("cluster", "traces", "graph", "steps", "conformance", "corpus", "spec", "tlc")

@@ -4,64 +4,47 @@ Rows flow through the stages; a corpus without open steps needs the first and th
 
 1. ``check``: units become rows of verdicts, divergences, counts and open steps.
 2. ``ask``: TLC decides each distinct open step.
-3. ``recheck``: runs with a refused step are checked again, with the answers, until no step is open.
-   The other runs with open steps keep their verdicts, which hold if all open steps are allowed.
+3. ``recheck``: units with a refused step are checked again, with the answers, until no step is
+   open. The other runs with open steps keep their verdicts, which hold if all are allowed.
 4. ``write``: the engine writes the tables.
 
 No verdict depends on the tasks: it follows from the run's own events and from the answers for its
-steps. `canvass.corpus.engine` runs the stages.
+steps. An engine runs the stages.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from canvass.conformance.findings import COVERAGE
 from canvass.conformance.step_lookup import StepLookup, cache_file, spec_digest
-from canvass.conformance.verdict import Verdict
-from canvass.corpus.check import HERE, TaskChecker, keys_of
-from canvass.corpus.engine import Engine
-from canvass.corpus.graph_coverage import GraphCoverage, coverage_of
+from canvass.corpus.check import TaskChecker, keys_of
 from canvass.corpus.plan import Unit, pack
 from canvass.corpus.rows import DIVERGENCE_COLUMNS, QUARANTINE_COLUMNS, VERDICT_COLUMNS
 from canvass.corpus.storage import Place, UrlPath, absolute, files_below, on_this_machine
 from canvass.steps.answers import REFUSED
 from canvass.traces.counts import counted
 
-REPORT_TABLES: Final = ("verdicts", "divergences", "coverage")
+if TYPE_CHECKING:
+    from canvass.corpus.process_engine import ProcessEngine
+    from canvass.corpus.spark_engine import SparkEngine
+
+REPORT_TABLES: Final = ("divergences", "coverage", "verdicts")
 """The tables of a report."""
-TABLES: Final = (*REPORT_TABLES, "quarantine", "inputs")
+TABLES: Final = ("quarantine", *REPORT_TABLES)
 """All tables, in the order in which they are written."""
 
-_COVERAGE: Final = ("revision", "member_count", "name", "events")
-COVERAGE_SCHEMA: Final = pa.schema(
-    [
-        pa.field("graph", pa.string()),
-        pa.field("revision", pa.string()),
-        pa.field("member_count", pa.int32()),
-        pa.field("name", pa.string()),
-        pa.field("events", pa.int64()),
-        pa.field("steps", pa.int64()),
-        pa.field("covered_steps", pa.int64()),
-    ]
-)
-"""Without a graph: number of events of an action. With a graph: number of its steps of an action,
-and how many of them the corpus takes.
-"""
-INPUT_SCHEMA: Final = pa.schema(
-    [
-        *(pa.field(name, pa.string()) for name in ("source", "digest")),
-        *(pa.field(name, pa.int64()) for name in ("events", *(v.value.lower() for v in Verdict))),
-    ]
-)
-"""A verified unit: its digest, its events, and its runs by verdict."""
+_IN_ROWS: Final = {
+    "verdicts": ("kind", "VERDICT", VERDICT_COLUMNS),
+    "divergences": ("kind", "DIVERGENCE", DIVERGENCE_COLUMNS),
+    "quarantine": ("verdict", "MALFORMED", QUARANTINE_COLUMNS),
+}
+"""A column, its value and the columns of the rows of a table."""
 
 
 class OutputExists(Exception):
@@ -80,7 +63,7 @@ def make_results_folder(out: Place) -> None:
     OutputExists
         If the folder is there and not empty.
     """
-    if files_below(out, recursive=False):
+    if files_below(out):
         raise OutputExists(f"{out} is not empty; name a new or empty folder")
     out.mkdir(parents=True, exist_ok=True)
 
@@ -95,7 +78,7 @@ class CorpusJob:
     cache
         The user's folder of TLC's answers, on this machine or in a store.
     graph
-        A graph artifact whose steps count as known, under the same path or URL for all workers.
+        A graph artifact whose steps count as known, under the same path for all workers.
     partitions
         Number of tasks. Default: from sizes and cores.
     oracles
@@ -106,24 +89,20 @@ class CorpusJob:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: ProcessEngine | SparkEngine,
         cache: Place,
         *,
-        graph: Place | None = None,
+        graph: Path | None = None,
         partitions: int | None = None,
         oracles: int = 1,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._engine, self._cache = engine, cache
-        self._graphs = () if graph is None else (str(absolute(graph)),)
+        self._graphs = () if graph is None else (graph.absolute(),)
         self._partitions, self._oracles, self._say = partitions, oracles, say
         self._rows: Any = None
         self.coverage: Any = None
-        """An Arrow table of `COVERAGE_SCHEMA`."""
-        self.graphs: list[GraphCoverage] = []
-        self.inputs: Any = None
-        """An Arrow table of `INPUT_SCHEMA`: a row for each unit."""
-        self._again: set[tuple[str, str]] = set()
+        """The number of events of each action, as an Arrow table."""
         self.asked = 0
 
     def run(self, units: Sequence[Unit]) -> None:
@@ -134,7 +113,6 @@ class CorpusJob:
         LostResults
             If a unit has no verdict.
         """
-        HERE.events = HERE.diverging = 0
         engine = self._engine
         self._say(f"checking {counted(len(units), 'unit')}")
         with on_this_machine(self._cache) as cache:
@@ -161,43 +139,34 @@ class CorpusJob:
     def _tasks(self, units: Sequence[Unit]) -> list[list[Unit]]:
         return pack(units, tasks=self._partitions, parallelism=self._engine.parallelism)
 
-    def _recheck(self, units: Sequence[Unit], checker: TaskChecker, runs: Any) -> Any:
-        """Check runs again; return their rows, or None without runs."""
-        again = defaultdict[str, list[str]](list)
-        for run in runs.to_pylist():
-            again[run["source"]].append(run["run_id"])
-        if not again:
+    def _recheck(self, units: Sequence[Unit], checker: TaskChecker, refused: Any) -> Any:
+        """Check units again; return their rows, or None without units."""
+        sources = set(refused["source"].to_pylist())
+        if not sources:
             return None
-        self._again.update((source, run_id) for source in again for run_id in again[source])
-        chosen = [
-            msgspec.structs.replace(unit, runs=tuple(sorted(again[unit.path])))
-            for unit in units
-            if unit.path in again
-        ]
-        count = counted(len(chosen), "unit")
-        self._say(f"checking {count} again, now that all steps are decided")
-        later = self._engine.check(checker, self._tasks(chosen), "recheck")
-        self._rows = self._engine.replaced(self._rows, runs, later)
+        self._say(f"checking {counted(len(sources), 'unit')} again, now that all steps are decided")
+        again = [unit for unit in units if unit.path in sources]
+        later = self._engine.check(checker, self._tasks(again), "recheck")
+        self._rows = self._engine.replaced(self._rows, refused, later)
         return later
 
-    @property
-    def rechecked(self) -> int:
-        """The number of runs that were checked again."""
-        return len(self._again)
-
     def _count(self, units: Iterable[Unit]) -> None:
-        """Count coverage, and the runs of each unit."""
-        self.inputs = _inputs(self._engine.inputs(self._rows))
-        found = set(self.inputs["source"].to_pylist())
+        """Count the events of actions; each unit must have a verdict."""
+        found = set(self.table("verdicts", ["source"])["source"].to_pylist())
         if lost := [unit.path for unit in units if unit.path not in found]:
             raise LostResults(f"{lost[0]} has no verdict, and {len(lost) - 1} more: run it again")
-        events = self._engine.table(self._engine.select(self._rows, "kind", "COVERAGE"), _COVERAGE)
-        edges = self._engine.select(self._rows, "kind", "EDGES") if self._graphs else None
-        if edges is not None:
-            self.graphs = _graphs(self._graphs, self._engine.table(edges, ("name", "edges")))
-        self.coverage = _coverage(events, self.graphs)
+        events = self._engine.select(self._rows, "kind", "COVERAGE")
+        *keys, _ = COVERAGE.names
+        counts = self._engine.table(events, COVERAGE.names).group_by(keys)
+        counts = counts.aggregate([("events", "sum")]).rename_columns(COVERAGE.names)
+        self.coverage = counts.sort_by([(key, "ascending") for key in keys])
 
     # --- results ----------------------------------------------------------------------------------
+
+    def table(self, name: str, columns: Sequence[str]) -> Any:
+        """Return columns of the rows of a table, as an Arrow table."""
+        column, value, _ = _IN_ROWS[name]
+        return self._engine.table(self._engine.select(self._rows, column, value), columns)
 
     def write(self, tables: Mapping[str, Place], stamp: Mapping[str, Any] | None = None) -> None:
         """Write tables, by name, to folders.
@@ -210,63 +179,9 @@ class CorpusJob:
             Columns that each row has: values by name.
         """
         self._say("writing the tables")
-        engine, rows = self._engine, self._rows
         for name, folder in tables.items():
-            if name in ("coverage", "inputs"):
-                found = self.coverage if name == "coverage" else self.inputs
-                columns: Sequence[str] = found.schema.names
-            elif name == "quarantine":
-                found, columns = engine.select(rows, "verdict", "MALFORMED"), QUARANTINE_COLUMNS
-            elif name == "divergences":
-                found, columns = engine.select(rows, "kind", "DIVERGENCE"), DIVERGENCE_COLUMNS
-            else:
-                found, columns = engine.select(rows, "kind", "VERDICT"), VERDICT_COLUMNS
-            engine.write(found, columns, absolute(folder), stamp or {})
-
-
-def _inputs(counts: Any) -> Any:
-    """Return a row for each unit, from counts for each unit and verdict."""
-    rows: dict[str, dict[str, Any]] = {}
-    zeros = dict.fromkeys(INPUT_SCHEMA.names, 0)
-    for each in counts.to_pylist():
-        unit = {name: each[name] for name in ("source", "digest")}
-        row = rows.setdefault(each["source"], zeros | unit)
-        row["events"] += each["events"] or 0
-        row[each["verdict"].lower()] += each["runs"]
-    return pa.Table.from_pylist([rows[source] for source in sorted(rows)], schema=INPUT_SCHEMA)
-
-
-def _graphs(names: Sequence[str], rows: Any) -> list[GraphCoverage]:
-    """Count for each graph the steps that some task took."""
-    return [
-        coverage_of(
-            name,
-            np.unique(
-                np.frombuffer(
-                    b"".join(rows.filter(pc.field("name") == name)["edges"].to_pylist()), "<i8"
-                )
-            ),
-        )
-        for name in names
-    ]
-
-
-def _coverage(events: Any, graphs: Sequence[GraphCoverage]) -> Any:
-    """Return the table coverage: events by action, then the steps of graphs by action."""
-    keys = list(_COVERAGE[:-1])
-    counts = events.group_by(keys).aggregate([("events", "sum")])
-    counts = counts.sort_by([(key, "ascending") for key in keys])
-    rows = counts.rename_columns({"events_sum": "events"}).to_pylist()
-    rows += [
-        {
-            "graph": one.graph,
-            "revision": one.revision,
-            "member_count": one.member_count,
-            "name": each.action,
-            "steps": each.steps,
-            "covered_steps": each.covered,
-        }
-        for one in graphs
-        for each in one.actions
-    ]
-    return pa.Table.from_pylist(rows, schema=COVERAGE_SCHEMA)
+            found, columns = self.coverage, COVERAGE.names
+            if name in _IN_ROWS:
+                column, value, columns = _IN_ROWS[name]
+                found = self._engine.select(self._rows, column, value)
+            self._engine.write(found, columns, absolute(folder), stamp or {})

@@ -7,7 +7,7 @@ checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import blake2b
 from pathlib import Path, PurePath
@@ -19,7 +19,6 @@ from msgspec import Struct
 from canvass.corpus.storage import Entry, Place, absolute, entry_of, place_of, tree
 from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.limits import MAX_RUNS
 from canvass.traces.run import EMPTY, MIXED, NO_RUN_FOLDER, RUN_FILE, RUN_FOLDER, stray_reason
 
 BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
@@ -62,12 +61,8 @@ class Unit(Struct, frozen=True):
     """Why it is refused, as a `Code`; for ``REFUSED``."""
     reason: str = ""
     """Why it is refused, in words; for ``REFUSED``."""
-    changed_ns: int = 0
-    """Time of the last change, in nanoseconds since 1970; 0 if unknown."""
     digest: str = ""
     """A digest of the names, sizes and times of its files."""
-    runs: tuple[str, ...] = ()
-    """When it is checked again: ids of the runs that are checked; empty for all."""
 
     @property
     def location(self) -> Path:
@@ -94,86 +89,74 @@ def list_units(corpora: Iterable[Place]) -> list[Unit]:
     TraceError
         If a corpus cannot be listed, has no units, or has run folders beside Parquet files.
     """
-    units = [unit for corpus in corpora for unit in _Lister(corpus).units()]
+    units = [unit for corpus in corpora for unit in _listed(absolute(corpus))]
     return list({unit.path: unit for unit in units}.values())
 
 
+def _listed(root: Place) -> list[Unit]:
+    """Return the units of a corpus, of which all names are listed first."""
+    if not _is_text(str(root)):
+        raise TraceError(Code.BAD_NAME, str(root), 0, 0, _NO_TEXT)
+    if root.suffix == ".parquet" and root.is_file():
+        return [_unit(UnitKind.FILE, root, [entry_of(root)])]
+    try:
+        units = _Lister(root, tree(root)).units_of("")
+    except FileNotFoundError:
+        reason = "there is no such file or folder"
+        raise TraceError(Code.NOT_FOUND, str(root), 0, 0, reason) from None
+    except OSError as error:
+        raise TraceError(Code.UNREADABLE, str(root), 0, 0, error.strerror or str(error)) from None
+    if not units:
+        raise TraceError(Code.NOT_FOUND, str(root), 0, 0, EMPTY)
+    return units
+
+
 class _Lister:
-    """Lists a corpus, of which all names are listed first; folders are named from its root."""
+    """Finds the units in the entries of the folders of a corpus, which are named from its root."""
 
-    def __init__(self, root: Place) -> None:
-        self._root = absolute(root)
-        self._tree: dict[str, list[Entry]] = {}
+    def __init__(self, root: Place, entries: Mapping[str, Sequence[Entry]]) -> None:
+        self._root, self._entries = root, entries
 
-    def units(self) -> list[Unit]:
-        """Return the units of the corpus."""
-        root = self._root
-        if not _is_text(str(root)):
-            raise TraceError(Code.BAD_NAME, str(root), 0, 0, _NO_TEXT)
-        if root.suffix == ".parquet" and root.is_file():
-            return [_unit(UnitKind.FILE, root, [entry_of(root)])]
-        try:
-            self._tree = tree(root)
-        except FileNotFoundError:
-            reason = "there is no such file or folder"
-            raise TraceError(Code.NOT_FOUND, str(root), 0, 0, reason) from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise TraceError(Code.UNREADABLE, str(root), 0, 0, reason) from None
-        return self._units_of("")
-
-    def _units_of(self, folder: str) -> list[Unit]:
-        found = self._tree[folder]
+    def units_of(self, folder: str) -> list[Unit]:
+        """Return the units of a folder: itself, or those in it."""
+        found = self._entries[folder]
         if _is_unit(found):
             return [self._unit_of(folder)]
-        if len(found) > MAX_RUNS:
-            raise TraceError(
-                Code.TOO_LARGE, self._named(folder), 0, 0, f"more than {MAX_RUNS} files"
-            )
-        own = list[Unit]()
-        units = list[Unit]()
+        own, inner = list[Unit](), list[Unit]()
         for entry in found:
-            inner = f"{folder}/{entry.name}".lstrip("/")
-            if partition_of(entry.name) and entry.folder and _is_text(entry.name):
-                units += self._units_of(inner)
-            elif unit := self._unit_at(entry, inner):
+            below = f"{folder}/{entry.name}".lstrip("/")
+            if partition_of(entry.name) and entry.folder:
+                inner += self.units_of(below)
+            elif unit := self._unit_at(entry, below):
                 own.append(unit)
-                units.append(unit)
         kinds = {unit.kind for unit in own}
         if UnitKind.FILE in kinds and kinds & {UnitKind.RUN, UnitKind.AERON_LOGS}:
-            raise TraceError(Code.AMBIGUOUS, self._named(folder), 0, 0, MIXED)
-        if not units and not folder:
-            raise TraceError(Code.NOT_FOUND, self._named(folder), 0, 0, EMPTY)
-        return units
+            raise TraceError(Code.AMBIGUOUS, str(self._place(folder)), 0, 0, MIXED)
+        return sorted([*own, *inner], key=lambda unit: unit.path)
 
     def _place(self, below: str) -> Place:
         return self._root / below if below else self._root
 
-    def _named(self, below: str) -> str:
-        return str(self._place(below))
-
     def _unit_at(self, entry: Entry, below: str) -> Unit | None:
         """Return the unit of an entry of a corpus, if it is one."""
-        place, is_file = self._place(below), entry.name.endswith(".parquet")
-        if not _is_text(entry.name) and (entry.folder or is_file):
-            return _refused(place, _NO_TEXT)
+        place = self._place(below)
         if entry.link:
             return _refused(place, "a symbolic link")
         if entry.folder:
-            unit = self._unit_of(below, entry.modified_ns)
+            unit = self._unit_of(below)
             if unit.kind is UnitKind.RUN and not RUN_FOLDER.fullmatch(entry.name):
                 return _refused(place, NO_RUN_FOLDER)
             return unit
         if reason := stray_reason(entry.name):
             return _refused(place, reason)
-        return _unit(UnitKind.FILE, place, [entry]) if is_file else None
+        return _unit(UnitKind.FILE, place, [entry]) if entry.name.endswith(".parquet") else None
 
-    def _unit_of(self, folder: str, changed_ns: int = 0) -> Unit:
+    def _unit_of(self, folder: str) -> Unit:
         """Return the unit of a folder; a unit that has other units in it is refused."""
-        place, found = self._place(folder), self._tree[folder]
+        place, found = self._place(folder), self._entries[folder]
         names = {entry.name for entry in found}
         for name in sorted(entry.name for entry in found if entry.folder and _is_unit(found)):
-            if _is_unit(self._tree[f"{folder}/{name}".lstrip("/")]):
+            if _is_unit(self._entries[f"{folder}/{name}".lstrip("/")]):
                 return _refused(place, f"a run or event logs, and others in {name}")
         kind = UnitKind.RUN
         if RUN_FILE not in names and any(map(is_log_name, names)):
@@ -181,7 +164,7 @@ class _Lister:
             if links := [each.name for each in found if each.link and is_log_name(each.name)]:
                 # Its size and times are those of the link: a change of the log would not be seen.
                 return _refused(place, f"{links[0]} is a symbolic link")
-        return _unit(kind, place, [each for each in found if not each.folder], changed_ns)
+        return _unit(kind, place, [each for each in found if not each.folder])
 
 
 def _is_unit(found: Iterable[Entry]) -> bool:
@@ -210,15 +193,16 @@ def _refused(place: Place, reason: str) -> Unit:
     return Unit(UnitKind.REFUSED, path, 0, Code.BAD_NAME.value, why, digest=digest)
 
 
-def _unit(kind: UnitKind, place: Place, files: Sequence[Entry], changed_ns: int = 0) -> Unit:
+def _unit(kind: UnitKind, place: Place, files: Sequence[Entry]) -> Unit:
+    if not _is_text(str(place)):
+        return _refused(place, _NO_TEXT)
     found = blake2b(digest_size=16)
     for each in files:
         line = f"{each.name}\0{each.size}\0{each.modified_ns}\n"
         found.update(line.encode(errors="surrogateescape"))
     cost = sum(cost_of(each.name, each.size) for each in files)
     cost *= AERON_LOG_COST if kind is UnitKind.AERON_LOGS else 1
-    changed_ns = max([changed_ns, *(each.modified_ns for each in files)])
-    return Unit(kind, str(place), cost, changed_ns=changed_ns, digest=found.hexdigest())
+    return Unit(kind, str(place), cost, digest=found.hexdigest())
 
 
 def cost_of(name: str, size: int) -> int:

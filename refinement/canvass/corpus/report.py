@@ -41,7 +41,7 @@ def to_html(summary: Summary, new: _New = None, folder: Path | None = None) -> s
     summary
         The summary.
     new
-        The clusters that the baseline does not have; None without a baseline.
+        The clusters that are new in the tables; None if all are alike.
     folder
         Folder of the page, for relative links to runs; None if it is in a store.
     """

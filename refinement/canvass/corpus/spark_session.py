@@ -1,7 +1,7 @@
 """Spark sessions: a local session that prints little and listens to nobody, or one elsewhere.
 
-The settings of a session are here, each with its reason. `canvass.corpus.engine` runs jobs on a
-session.
+The settings of a session are here, each with its reason. `canvass.corpus.spark_engine` runs jobs
+on a session.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MASTER: Final = "local[2]"
 CONNECT_S: Final = 10
-"""Seconds in which the address of a master must accept a connection, and Spark Connect answer."""
+"""Seconds in which the address of a master must accept a connection."""
 _CONNECT_PORT: Final = 15002
 """The port of Spark Connect, if the URL names none."""
 
@@ -186,24 +186,14 @@ def _started(
     builder: SparkSession.Builder, master: str, given: str, *, connect: bool
 ) -> SparkSession:
     try:
-        if connect:
-            _await_connect_server(master)
         return builder.getOrCreate()
-    except SparkUnavailable:
-        raise
     except (ImportError, SystemExit) as error:
         # In a program without a file pyspark ends the process without an error.
         needed = install_command("connect" if connect else "spark")
         reason = f"install what is missing with {needed}: {_first_line(error)}"
         raise SparkUnavailable(reason) from None
     except Exception as error:
-        raise _no_session(master, f"{_first_line(error)}{given}") from error
-
-
-def _no_session(master: str, reason: str) -> SparkUnavailable:
-    if master.startswith("spark://") and "stopped SparkContext" in reason:
-        reason = "it is no standalone master, or a master of another version of Spark"
-    return SparkUnavailable(f"no session on {master}: {reason}")
+        raise SparkUnavailable(f"no session on {master}: {_first_line(error)}{given}") from error
 
 
 def _check_address(master: str) -> None:
@@ -223,20 +213,8 @@ def _check_address(master: str) -> None:
         else:
             return
     if reasons:
-        raise _no_session(master, "; ".join(dict.fromkeys(reasons)))
-
-
-def _await_connect_server(master: str) -> None:
-    """Wait until the server of Spark Connect answers; pyspark would wait without a limit."""
-    import grpc
-    from pyspark.sql.connect.client import DefaultChannelBuilder
-
-    with DefaultChannelBuilder(master).toChannel() as channel:
-        try:
-            grpc.channel_ready_future(channel).result(CONNECT_S)
-        except grpc.FutureTimeoutError:
-            reason = f"it has not answered for {CONNECT_S} s: it is no server of Spark Connect"
-            raise _no_session(master, reason) from None
+        reason = "; ".join(dict.fromkeys(reasons))
+        raise SparkUnavailable(f"no session on {master}: {reason}")
 
 
 @contextmanager

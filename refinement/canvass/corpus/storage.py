@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -184,7 +184,7 @@ def absolute(place: Place) -> Place:
     return place.absolute() if isinstance(place, Path) else place
 
 
-def tree(root: Place) -> dict[str, list[Entry]]:
+def tree(root: Place) -> Mapping[str, list[Entry]]:
     """List a folder and all below it: the entries of each folder by name.
 
     Folders are named from the root, which is empty. Hidden entries are left out. A folder on this
@@ -197,29 +197,28 @@ def tree(root: Place) -> dict[str, list[Entry]]:
     OSError
         If the root cannot be listed.
     """
-    found = defaultdict[str, list[Entry]](list)
-    if isinstance(root, Path):
-        os.scandir(root).close()  # Raises what `os.walk` does not.
-        for folder, folders, files in os.walk(root):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            below = "" if (path := Path(folder)) == root else str(path.relative_to(root))
-            shown = (name for name in (*folders, *files) if not name.startswith("."))
-            found[below] = sorted(entry_of(path / name) for name in shown)
-        return found
-    for entry in files_below(root):
+    found = defaultdict[str, dict[str, Entry]](dict)
+    for entry in _walked(root) if isinstance(root, Path) else files_below(root):
         # The store may list folders without their parents.
-        parts = entry.name.split("/")
-        if not any(part.startswith(".") for part in parts):
-            for depth, name in enumerate(parts[:-1]):
-                inner = Entry(name, 0, 0, folder=True)
-                if inner not in (known := found["/".join(parts[:depth])]):
-                    known.append(inner)
-            found["/".join(parts[:-1])].append(entry._replace(name=parts[-1]))
-    if not found:
+        *folders, name = parts = entry.name.split("/")
+        if any(part.startswith(".") for part in parts):
+            continue
+        for depth, folder in enumerate(folders):
+            inner = Entry(folder, 0, 0, folder=True)
+            found["/".join(folders[:depth])].setdefault(folder, inner)
+        found["/".join(folders)][name] = entry._replace(name=name)
+    if not found and not isinstance(root, Path):
         raise FileNotFoundError
-    for entries in found.values():
-        entries.sort()
-    return found
+    listed = {folder: sorted(entries.values()) for folder, entries in found.items()}
+    return defaultdict(list, listed)
+
+
+def _walked(root: Path) -> Iterator[Entry]:
+    """Yield the files and folders below a folder, with names relative to it."""
+    os.scandir(root).close()  # Raises what `os.walk` does not.
+    for folder, folders, files in os.walk(root):
+        for path in (Path(folder, name) for name in (*folders, *files)):
+            yield entry_of(path)._replace(name=str(path.relative_to(root)))
 
 
 def entry_of(place: Place) -> Entry:
@@ -235,25 +234,17 @@ def entry_of(place: Place) -> Entry:
     return Entry(place.name, found.st_size, changed_ns, place.is_dir() and not link, link)
 
 
-def files_below(folder: Place, *, recursive: bool = True) -> list[Entry]:
-    """List the files in a folder, with names relative to it; without ``recursive`` folders, too.
-
-    A folder that does not exist has none.
-    """
+def files_below(folder: Place) -> list[Entry]:
+    """List the files below a folder, with names relative to it; none if it does not exist."""
     with store(folder) as (files, path):
-        selector = fs.FileSelector(path, allow_not_found=True, recursive=recursive)
+        selector = fs.FileSelector(path, allow_not_found=True, recursive=True)
         found = files.get_file_info(selector)
     start = len(path.strip("/")) + 1
-    listed = (
-        Entry(
-            each.path.strip("/")[start:],
-            each.size or 0,
-            each.mtime_ns or 0,
-            each.type == fs.FileType.Directory,
-        )
+    return sorted(
+        Entry(each.path.strip("/")[start:], each.size, each.mtime_ns or 0, folder=False)
         for each in found
+        if each.is_file
     )
-    return sorted(each for each in listed if not (recursive and each.folder))
 
 
 @contextmanager

@@ -6,7 +6,7 @@ and a count of all. The exit code and the new clusters follow from the summary.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -18,15 +18,14 @@ from msgspec.structs import replace
 from canvass.conformance.report import natural
 from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of
-from canvass.corpus.graph_coverage import GraphCoverage
-from canvass.corpus.storage import Place, read_table
+from canvass.corpus.storage import Place
 from canvass.traces.counts import counted
 from canvass.version import VERSION
 
 if TYPE_CHECKING:
     from canvass.corpus.job import CorpusJob
 
-SUMMARY_SCHEMA: Final = "canvass.batch/3"
+SUMMARY_SCHEMA: Final = "canvass.batch/4"
 SUMMARY_FILE: Final = "summary.json"
 VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
 MAX_LISTED: Final = 1000
@@ -59,13 +58,6 @@ def name_of(source: str, run_id: str | None) -> str:
     return f"{source} {run_id}" if run_id is not None and source.endswith(".parquet") else source
 
 
-class RunPlace(Struct, frozen=True, rename="camel"):
-    """A run of a corpus."""
-
-    source: str
-    run_id: str
-
-
 class DivergenceClassSummary(Struct, frozen=True, rename="camel"):
     """The divergences of one kind: one class, at one action or property."""
 
@@ -78,8 +70,6 @@ class DivergenceClassSummary(Struct, frozen=True, rename="camel"):
     example_member_id: int
     example_step: int
     example_reason: str
-    listed: tuple[RunPlace, ...] = ()
-    """The first of its runs, in the natural order of their names."""
 
     @property
     def identity(self) -> Identity:
@@ -95,21 +85,12 @@ class EarlierUnit(Struct, frozen=True, rename="camel"):
     """Its runs by verdict."""
 
 
-class Coverage(Struct, frozen=True, order=True, rename="camel"):
-    """The number of events with an action."""
-
-    action: str
-    events: int
-
-
 class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """The result of a batch verification."""
 
-    schema: Literal["canvass.batch/3"] = SUMMARY_SCHEMA
+    schema: Literal["canvass.batch/4"] = SUMMARY_SCHEMA
     version: str
     corpora: list[str]
-    tasks: int | None = None
-    """The number of tasks that the user chose; null if the job chose."""
     runs: int = 0
     events: int = 0
     verdicts: dict[str, int]
@@ -123,34 +104,27 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     cluster_count: int = 0
     listed: list[Listed] = []
     listed_count: int = 0
-    coverage: list[Coverage] = []
-    graphs: list[GraphCoverage] = []
-    """Coverage of each state graph that was given."""
+    coverage: dict[str, int] = {}
+    """Events by action, the most frequent one first."""
     earlier: dict[str, int] = {}
     """Runs by verdict, in units that were verified before and have not changed."""
     earlier_listed: list[EarlierUnit] = []
     """The first of these units that have runs that do not conform."""
     earlier_listed_count: int = 0
-    unsettled: int = 0
-    """Units that were left out, as their files have just changed."""
     never_taken: list[str] = []
     """Actions of the spec that no event has."""
     asked_steps: int = 0
     """Distinct steps that the oracle decided."""
-    rechecked_runs: int = 0
     seconds: float = 0.0
     events_per_second: float = 0.0
 
 
 def summarise(
     job: CorpusJob,
-    tables: Mapping[str, Place],
     *,
     corpora: list[str],
-    tasks: int | None,
     seconds: float,
     earlier: Sequence[EarlierUnit] = (),
-    unsettled: int = 0,
 ) -> Summary:
     """Make the summary of a finished job.
 
@@ -158,39 +132,33 @@ def summarise(
     ----------
     job
         The job.
-    tables
-        The folders of its tables ``verdicts`` and ``divergences``.
     corpora
         What was verified.
-    tasks
-        The number of tasks that the user chose.
     seconds
         How long it took.
     earlier
         The units that were not due.
-    unsettled
-        The number of units that were left out.
     """
     from canvass.traces.layout import ACTION_NAMES
 
-    runs = read_table(tables["verdicts"]).to_table([*_LISTED, "revision_choice"])
+    runs = job.table("verdicts", [*_LISTED, "revision_choice"])
+    counts = Counter(runs["verdict"].to_pylist())
     failing = runs.filter(pc.field("verdict") != "CONFORMS").select(_LISTED)
     listed = [
         Listed(**row | {"events": row["events"] or 0, "reason": row["reason"] or ""})
         for row in failing.to_pylist()
     ]
-    classes = _classes(read_table(tables["divergences"]).to_table(_CLASS + _EXAMPLE))
-    by_action = job.coverage.filter(pc.field("graph").is_null()).group_by("name")
-    rows = by_action.aggregate([("events", "sum")]).to_pylist()
-    coverage = {row["name"]: row["events_sum"] for row in rows}
-    events: int = pc.sum(job.inputs["events"]).as_py()
+    classes = _classes(job.table("divergences", _CLASS + _EXAMPLE))
+    by_action = job.coverage.group_by("name").aggregate([("events", "sum")])
+    ordered = by_action.sort_by([("events_sum", "descending"), ("name", "ascending")]).to_pylist()
+    coverage = {row["name"]: row["events_sum"] for row in ordered}
+    events: int = pc.sum(runs["events"]).as_py() or 0
     in_part = (pc.field("verdict") == "CONFORMS") & (pc.field("reason") != "")
     return replace(
-        empty_summary(corpora, earlier, unsettled),
-        tasks=tasks,
+        empty_summary(corpora, earlier),
         runs=len(runs),
         events=events,
-        verdicts={name: pc.sum(job.inputs[name.lower()]).as_py() for name in VERDICTS},
+        verdicts={name: counts[name] for name in VERDICTS},
         checked_in_part=runs.filter(in_part).num_rows,
         revisions=_revisions(runs),
         divergences=sum(one.count for one in classes),
@@ -198,13 +166,9 @@ def summarise(
         cluster_count=len(classes),
         listed=sorted(listed, key=_place)[:MAX_LISTED],
         listed_count=len(listed),
-        coverage=sorted(
-            (Coverage(*each) for each in coverage.items()), key=lambda each: (-each.events, each)
-        ),
-        graphs=job.graphs,
+        coverage=coverage,
         never_taken=[name for name in ACTION_NAMES if not coverage.get(name)],
         asked_steps=job.asked,
-        rechecked_runs=job.rechecked,
         seconds=round(seconds, 3),
         events_per_second=round(events / seconds, 1) if seconds > 0 else 0.0,
     )
@@ -229,32 +193,19 @@ def _revisions(runs: Any) -> dict[str, int]:
 
 def _classes(divergences: Any) -> list[DivergenceClassSummary]:
     """Group divergences by kind, the most frequent kind first; the example is the least row."""
-    runs = defaultdict[Identity, list[RunPlace]](list)
-    for row in divergences.group_by([*_CLASS, "source", "run_id"]).aggregate([]).to_pylist():
-        runs[row["divergence_class"], row["name"]].append(RunPlace(row["source"], row["run_id"]))
-    ordered = divergences.sort_by([(name, "ascending") for name in _CLASS + _EXAMPLE])
-    wanted = [("step", "count"), *((name, "first") for name in _EXAMPLE)]
-    found = ordered.group_by(_CLASS, use_threads=False).aggregate(wanted).to_pylist()
-    classes = []
-    for row in found:
-        like = row["divergence_class"], row["name"]
-        named = sorted(runs[like], key=lambda run: (natural(run.source), natural(run.run_id)))
-        example = {f"example_{name}": row[f"{name}_first"] for name in _EXAMPLE}
-        classes.append(
-            DivergenceClassSummary(
-                divergence_class=row["divergence_class"],
-                name=row["name"],
-                count=row["step_count"],
-                runs=len(named),
-                listed=tuple(named[:MAX_LISTED]),
-                **example,
-            )
-        )
+    run = pc.binary_join_element_wise(divergences["source"], divergences["run_id"], "\0")
+    rows = divergences.append_column("run", run)
+    rows = rows.sort_by([(name, "ascending") for name in _CLASS + _EXAMPLE])
+    wanted = [("run", "count"), ("run", "count_distinct"), *((name, "first") for name in _EXAMPLE)]
+    found = rows.group_by(_CLASS, use_threads=False).aggregate(wanted)
+    names = [*_CLASS, "run_count", "run_count_distinct", *(f"{name}_first" for name in _EXAMPLE)]
+    columns = (found[name].to_pylist() for name in names)
+    classes = [DivergenceClassSummary(*row) for row in zip(*columns, strict=True)]
     return sorted(classes, key=lambda one: (-one.count, one.identity))
 
 
-class BadBaseline(Exception):
-    """An earlier report cannot be read."""
+class BadSummary(Exception):
+    """The summary of a report cannot be read."""
 
 
 def read_summary(folder: Place) -> Summary:
@@ -262,21 +213,19 @@ def read_summary(folder: Place) -> Summary:
 
     Raises
     ------
-    BadBaseline
+    BadSummary
         If the file is missing, or is no summary.
     """
     path = folder / SUMMARY_FILE if folder.is_dir() else folder
     try:
         return msgspec.json.decode(path.read_bytes().decode(), type=Summary)
     except OSError as error:
-        raise BadBaseline(f"{path}: {error.strerror}") from None
+        raise BadSummary(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError, msgspec.MsgspecError) as error:
-        raise BadBaseline(f"{path}: {error}") from None
+        raise BadSummary(f"{path}: {error}") from None
 
 
-def empty_summary(
-    corpora: list[str], earlier: Sequence[EarlierUnit] = (), unsettled: int = 0
-) -> Summary:
+def empty_summary(corpora: list[str], earlier: Sequence[EarlierUnit] = ()) -> Summary:
     """Make the summary of a verification in which no unit was due."""
     failing = [one for one in earlier if sum(one.verdicts.values()) > one.verdicts["CONFORMS"]]
     counts = {name: sum(one.verdicts[name] for one in earlier) for name in VERDICTS}
@@ -287,7 +236,6 @@ def empty_summary(
         earlier=counts if earlier else {},
         earlier_listed=failing[:MAX_LISTED],
         earlier_listed_count=len(failing),
-        unsettled=unsettled,
     )
 
 

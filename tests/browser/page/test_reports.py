@@ -73,9 +73,8 @@ def test_a_report_says_what_was_never_taken(
     page.keyboard.press("3")
     for name in summary["neverTaken"]:
         expect(page.locator(".words")).to_contain_text(name)
-    most = summary["coverage"][0]
-    row = page.locator(f'[data-action="{most["action"]}"]')
-    expect(row).to_contain_text(f"{most['events']:,}")
+    action, events = next(iter(summary["coverage"].items()))
+    expect(page.locator(f'[data-action="{action}"]')).to_contain_text(f"{events:,}")
 
 
 def test_what_tlc_printed_is_walked_state_by_state(open_page: Open) -> None:

@@ -28,25 +28,15 @@ def test_an_empty_corpus_is_an_error_of_one_line(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("options", [["--fail-on", "new"], ["--baseline", "earlier"]])
-def test_a_baseline_and_what_it_is_for_go_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
-) -> None:
-    code = run(["batch", "verify", str(tmp_path), "--out", str(tmp_path / "out"), *options])
-
-    assert code == 2
-    assert "requires" in capsys.readouterr().err
-
-
-def test_a_baseline_is_read_before_anything_is_done(
+def test_divergences_are_new_only_beside_tables(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--fail-on", "new", "--baseline", str(tmp_path / "none")]
+    words = ["--out", str(tmp_path / "out"), "--fail-on", "new"]
 
-    code = run(["batch", "verify", str(tmp_path), "--out", str(tmp_path / "out"), *words])
+    code = run(["batch", "verify", str(tmp_path), *words])
 
     assert code == 2
-    assert "none" in capsys.readouterr().err
+    assert "--fail-on new requires --append" in capsys.readouterr().err
 
 
 def test_a_place_for_the_results_is_needed(

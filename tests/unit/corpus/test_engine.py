@@ -8,13 +8,9 @@ from typing import Any, cast
 import pytest
 from pyspark import SparkStageInfo
 
-from canvass.corpus.engine import (
-    SPARK_PAYS_FROM,
-    EngineName,
-    SparkEngine,
-    choose_engine,
-)
+from canvass.corpus.engine import SPARK_PAYS_FROM, EngineName, choose_engine
 from canvass.corpus.plan import COST_PER_EVENT, Unit, UnitKind
+from canvass.corpus.spark_engine import SparkEngine
 
 SMALL = [Unit(UnitKind.FILE, "small.parquet", 300_000 * COST_PER_EVENT)]
 LARGE = [Unit(UnitKind.FILE, "large.parquet", (SPARK_PAYS_FROM + 1) * COST_PER_EVENT)]
@@ -70,15 +66,12 @@ def test_without_pyspark_a_large_corpus_is_checked_in_one_process(
 
 
 class Context:
-    """The parts of a Spark context that tell of its executors."""
-
-    def __init__(
-        self, master: str, block_managers: int, memory: dict[str, str], done: int = 0
-    ) -> None:
-        self.master, self._count, self._memory = master, block_managers, memory
-        self._done = done
+    """The parts of a Spark context that tell of its tasks."""
 
     defaultParallelism = 2  # noqa: N815 - Spark's name
+
+    def __init__(self, done: int | None) -> None:
+        self._done = done
 
     def statusTracker(self) -> Context:  # noqa: N802 - Spark's name
         return self
@@ -87,48 +80,16 @@ class Context:
         return [7]
 
     def getStageInfo(self, _: int) -> SparkStageInfo:  # noqa: N802 - Spark's name
-        return SparkStageInfo(7, 0, "check", 8, 2, self._done, 0)
-
-    @property
-    def _jsc(self) -> Context:
-        return self
-
-    def sc(self) -> Context:
-        return self
-
-    def getExecutorMemoryStatus(self) -> Context:  # noqa: N802 - Spark's name
-        return self
-
-    def size(self) -> int:
-        if not self._count:
+        if self._done is None:
             raise RuntimeError("the JVM has ended")
-        return self._count
-
-    def getConf(self) -> dict[str, str]:  # noqa: N802 - Spark's name
-        return self._memory
+        return SparkStageInfo(7, 0, "check", 8, 2, self._done, 0)
 
 
 @pytest.mark.parametrize(
-    ("master", "block_managers", "memory", "expected"),
-    [
-        ("spark://host:7077", 1, {"spark.executor.memory": "2g"}, "each needs 2g of memory"),
-        ("spark://host:7077", 1, {}, "each needs 1g of memory"),
-        ("spark://host:7077", 2, {}, "0 of 8 tasks, Python workers start"),
-        ("spark://host:7077", 0, {}, ""),
-        ("local[2]", 1, {}, "0 of 8 tasks, Python workers start"),
-    ],
+    ("done", "expected"),
+    [(0, "0 of 8 tasks, Python workers start"), (3, "3 of 8 tasks"), (None, "")],
 )
-def test_spark_says_that_no_worker_has_the_memory_for_an_executor(
-    master: str, block_managers: int, memory: dict[str, str], expected: str
-) -> None:
-    session = SimpleNamespace(sparkContext=Context(master, block_managers, memory))
+def test_tasks_that_are_done_are_counted(done: int | None, expected: str) -> None:
+    session = SimpleNamespace(sparkContext=Context(done))
 
-    said = SparkEngine(cast(Any, session)).progress()
-
-    assert said == expected if not expected else expected in said
-
-
-def test_tasks_that_are_done_are_counted() -> None:
-    session = SimpleNamespace(sparkContext=Context("local[2]", 1, {}, done=3))
-
-    assert SparkEngine(cast(Any, session)).progress() == "3 of 8 tasks"
+    assert SparkEngine(cast(Any, session)).progress() == expected

@@ -18,10 +18,10 @@ import pytest
 
 from canvass import conformance
 from canvass.corpus import history, storage
-from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.history import DECIDING, History, Stamp, checker_version, make_stamp
 from canvass.corpus.job import TABLES, CorpusJob
 from canvass.corpus.plan import Unit, list_units
+from canvass.corpus.process_engine import ProcessEngine
 from canvass.corpus.storage import StorageError, place_of
 from canvass.corpus.summary import empty_summary
 from canvass.version import VERSION
@@ -120,11 +120,7 @@ def test_each_table_has_the_rows_of_the_report_and_of_whom_they_are(
     assert "run.json" in wrong["reason"]
     assert rows(tmp_path, "divergences")
     assert rows(tmp_path, "coverage")
-    inputs = {Path(row["source"]).name: row for row in rows(tmp_path, "inputs")}
-    assert inputs["run-1"]["diverges"] == inputs["run-2"]["malformed"] == 1
-    assert inputs["run-0"]["conforms"] == 1
-    assert inputs["run-0"]["events"] == 40
-    assert len({row["digest"] for row in inputs.values()}) == 5
+    assert len({row["digest"] for row in verdicts}) == 5
 
 
 def test_what_is_known_is_not_verified_again(corpus: Path, cache: Path, tmp_path: Path) -> None:
@@ -206,10 +202,9 @@ def test_a_driver_that_dies_at_any_change_leaves_each_verification_once(
 
         verify_once(History(tables), corpus, cache, LATER)
 
-        counted = {row["verification_id"] for row in rows(tables, "inputs")}
-        verdicts = [row for row in rows(tables, "verdicts") if row["verification_id"] in counted]
-        assert len(counted) == 1
-        assert len(verdicts) == len(rows(tables, "inputs")) == 5
+        verdicts = rows(tables, "verdicts")
+        assert len({row["verification_id"] for row in verdicts}) == 1
+        assert len({row["source"] for row in verdicts}) == len(verdicts) == 5
         assert History(tables).divergences() != set()
 
 
@@ -269,10 +264,10 @@ def test_an_empty_path_is_not_the_current_folder() -> None:
 
 
 def test_a_table_that_cannot_be_read_is_one_line_that_names_the_file(tmp_path: Path) -> None:
-    (tmp_path / "inputs").mkdir()
-    (tmp_path / "inputs" / "odd.parquet").write_bytes(b"no Parquet")
+    (tmp_path / "verdicts").mkdir()
+    (tmp_path / "verdicts" / "odd.parquet").write_bytes(b"no Parquet")
 
-    with pytest.raises(StorageError, match=r"inputs: .*odd.parquet.*Parquet") as caught:
+    with pytest.raises(StorageError, match=r"verdicts: .*odd.parquet.*Parquet") as caught:
         History(tmp_path).split([], "spec-1", "0.1")
     assert "\n" not in str(caught.value)
 

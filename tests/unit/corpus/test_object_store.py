@@ -15,10 +15,10 @@ import pytest
 from canvass.cli.main import run
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
-from canvass.corpus.data_source import partition_names, partition_values
-from canvass.corpus.engine import ProcessEngine
+from canvass.corpus.data_source import partition_values
 from canvass.corpus.job import REPORT_TABLES, CorpusJob
 from canvass.corpus.plan import list_units
+from canvass.corpus.process_engine import ProcessEngine
 from canvass.corpus.storage import (
     Place,
     StorageError,
@@ -67,7 +67,8 @@ def results(corpus: Place, out: Place, cache: Place) -> dict[str, list[Any]]:
     job.write({name: out / name for name in REPORT_TABLES})
     found = {}
     for name in REPORT_TABLES:
-        text = json.dumps(rows(out / name), sort_keys=True).replace(str(corpus), "CORPUS")
+        made = [row | {"digest": ""} for row in rows(out / name)]  # Times of files differ.
+        text = json.dumps(made, sort_keys=True).replace(str(corpus), "CORPUS")
         found[name] = sorted(json.loads(text), key=str)
     return found
 
@@ -137,7 +138,7 @@ def test_what_is_replaced_in_a_store_is_verified_again(
     stream.write_bytes((corpus / "run-1" / "member-1.ndjson").read_bytes() + b"\n")
     run(words)
 
-    sources = [row["source"].rpartition("/")[2] for row in rows(place / "tables" / "inputs")]
+    sources = [row["source"].rpartition("/")[2] for row in rows(place / "tables" / "verdicts")]
     assert sorted(sources) == ["run-0", "run-1", "run-1", "run-2", "run-3"]
 
 
@@ -169,7 +170,6 @@ def test_what_is_not_there_is_one_line_with_its_url(store: UrlPath) -> None:
 def test_partitions_in_a_store_are_listed_as_those_of_this_machine(place: UrlPath) -> None:
     (place / "date=2026-11-20" / "region=a b%20c" / "run-0" / "run.json").write_bytes(b"{}")
 
-    assert partition_names(place) == ["date", "region"]
     (unit,) = list_units([place])
     assert partition_values(place, unit) == {"date": "2026-11-20", "region": "a b c"}
 

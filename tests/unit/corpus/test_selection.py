@@ -10,11 +10,8 @@ import pyarrow as pa
 import pytest
 
 from canvass.corpus.data_source import (
-    BadOption,
     EventsReader,
-    TaskPartition,
     log_lines,
-    partition_names,
     partition_values,
     row_schema,
 )
@@ -47,7 +44,7 @@ def read(path: Path, names: list[str]) -> tuple[list[dict[str, Any]], int]:
     rows = [
         row
         for partition in partitions
-        for batch in reader.read(TaskPartition(partition.value))
+        for batch in reader.read(partition)
         for row in batch.to_pylist()
     ]
     return rows, sum(partition.value.count('"kind"') for partition in partitions)
@@ -73,25 +70,12 @@ def test_logs_are_imported_where_they_are_read(lake: Path) -> None:
     assert len(rows) > 500
 
 
-def test_partitions_have_the_names_of_their_folders(lake: Path, tmp_path: Path) -> None:
-    (tmp_path / "a=1" / "b=2").mkdir(parents=True)
-
-    assert partition_names(lake) == ["date"]
-    assert partition_names(tmp_path) == ["a", "b"]
-    assert partition_names(lake / "date=2026-11-20") == []
-
-
 def test_partitions_of_a_unit_have_values_and_hives_word_for_null_is_null() -> None:
     path = "/lake/day=1/date=__HIVE_DEFAULT_PARTITION__/region=e%20u/run=no"
 
     found = partition_values(Path("/lake/day=1"), Unit(UnitKind.AERON_LOGS, path, 0))
 
     assert found == {"date": None, "region": "e u"}
-
-
-def test_a_path_is_needed() -> None:
-    with pytest.raises(BadOption, match="needs a path"):
-        EventsReader({}, row_schema(3))
 
 
 def test_a_line_of_a_log_has_its_number_event_and_time(tmp_path: Path) -> None:

@@ -199,12 +199,9 @@ class Projection(Data, frozen=True):
 
 
 class ActionCoverage(Data, frozen=True):
-    """How many distinct steps of an action were taken."""
+    """How many events have an action."""
 
     name: str
-    covered: int
-    total: int
-    """Distinct steps of the action in the graphs; 0 without a graph."""
     events: int
 
 

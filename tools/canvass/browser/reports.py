@@ -47,7 +47,7 @@ class OpenReport:
 
     Raises
     ------
-    BadBaseline
+    BadSummary
         If the folder has no summary that this version reads.
     """
 
@@ -104,12 +104,6 @@ class OpenReport:
     def view(self, source_id: str) -> api.ReportView:
         """Describe the report, with the first page of its runs."""
         summary = self.summary
-        steps: dict[str, tuple[int, int]] = {}
-        for graph in summary.graphs:
-            for one in graph.actions:
-                covered, total = steps.get(one.action, (0, 0))
-                steps[one.action] = (covered + one.covered, total + one.steps)
-        events = {one.action: one.events for one in summary.coverage}
         return api.ReportView(
             id=source_id,
             title=self.folder.resolve().name,
@@ -123,13 +117,8 @@ class OpenReport:
             clusters=tuple(self._cluster(one, source_id) for one in summary.clusters),
             cluster_count=summary.cluster_count,
             coverage=tuple(
-                api.ActionCoverage(
-                    name=name,
-                    events=events.get(name, 0),
-                    covered=steps.get(name, (0, 0))[0],
-                    total=steps.get(name, (0, 0))[1],
-                )
-                for name in dict.fromkeys((*events, *steps))
+                api.ActionCoverage(action, events)
+                for action, events in summary.coverage.items()
             ),
             never_taken=tuple(summary.never_taken),
             runs=self.runs(source_id, "", "", 0),

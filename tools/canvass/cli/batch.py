@@ -20,7 +20,7 @@ from canvass.corpus.engine import EngineName
 
 if TYPE_CHECKING:
     from canvass.corpus.storage import Place
-    from canvass.corpus.summary import DivergenceClassSummary, Identity, Summary
+    from canvass.corpus.summary import DivergenceClassSummary, Summary
 
 
 class FailOn(str, Enum):
@@ -28,7 +28,7 @@ class FailOn(str, Enum):
 
     ANY = "any"
     NEW = "new"
-    """Divergences of classes that the baseline or the tables do not have."""
+    """Divergences of classes that the tables do not have."""
 
 
 def register(app: typer.Typer) -> None:
@@ -38,53 +38,51 @@ def register(app: typer.Typer) -> None:
     batch.command("verify")(verify)
 
 
+Corpora = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CORPUS", help="Runs, folders of runs, Parquet data sets or files, by path or URL."
+    ),
+]
+Out = Annotated[
+    str | None, typer.Option("--out", help="A new or empty folder for tables and report.")
+]
+Append = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TABLES",
+        help="Verify what is new or changed, and add the results to tables in this folder.",
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(help="local[N], spark://..., yarn, k8s://... or sc://... Default: local[2]."),
+]
+Engine = Annotated[
+    EngineName, typer.Option(help="On spark, in one process, or on the faster one (auto).")
+]
+Partitions = Annotated[
+    int | None, typer.Option(min=1, help="Number of tasks. Default: chosen from the sizes.")
+]
+Graph = Annotated[Path | None, typer.Option(help="A state graph whose steps count as known.")]
+Cache = Annotated[str | None, typer.Option(help="Folder of the cache of TLC's answers.")]
+Oracles = Annotated[int, typer.Option(min=1, help="Maximum number of TLC processes at once.")]
+Fails = Annotated[
+    FailOn, typer.Option(help="Fail on any divergence, or on those that are new in the tables.")
+]
+
+
 def verify(
-    corpora: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CORPUS",
-            help="Runs, folders of runs, Parquet data sets or files, by path or URL.",
-        ),
-    ],
-    out: Annotated[
-        str | None,
-        typer.Option("--out", help="A new or empty folder for tables and report."),
-    ] = None,
-    append: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TABLES",
-            help="Verify what is new or changed, and add the results to tables in this folder.",
-        ),
-    ] = None,
-    settle: Annotated[
-        float,
-        typer.Option(min=0, help="With --append: leave what has changed in the last SETTLE s."),
-    ] = 0.0,
-    master: Annotated[
-        str | None,
-        typer.Option(help="local[N], spark://..., yarn, k8s://... or sc://... Default: local[2]."),
-    ] = None,
-    engine: Annotated[
-        EngineName, typer.Option(help="On spark, in one process, or on the faster one (auto).")
-    ] = EngineName.AUTO,
-    partitions: Annotated[
-        int | None, typer.Option(min=1, help="Number of tasks. Default: chosen from the sizes.")
-    ] = None,
-    graph: Annotated[
-        str | None, typer.Option(help="A state graph whose steps count as known.")
-    ] = None,
-    cache: Annotated[str | None, typer.Option(help="Folder of the cache of TLC's answers.")] = None,
-    oracles: Annotated[
-        int, typer.Option(min=1, help="Maximum number of TLC processes at once.")
-    ] = 1,
-    fail_on: Annotated[
-        FailOn,
-        typer.Option(help="Fail on any divergence, or on new ones (--baseline, --append)."),
-    ] = FailOn.ANY,
-    baseline: Annotated[
-        str | None, typer.Option(help="With --fail-on new: folder of an earlier report.")
-    ] = None,
+    corpora: Corpora,
+    out: Out = None,
+    append: Append = None,
+    master: Master = None,
+    engine: Engine = EngineName.AUTO,
+    partitions: Partitions = None,
+    graph: Graph = None,
+    cache: Cache = None,
+    oracles: Oracles = 1,
+    fail_on: Fails = FailOn.ANY,
     output: Output = Format.HUMAN,
 ) -> None:
     """Verify corpora and write tables, summary and report; on Spark if that is faster.
@@ -102,56 +100,29 @@ def verify(
 
     canvass batch verify LAKE/date=2026-11-20 --append TABLES --fail-on new
 
-    canvass batch verify s3://lake/runs --append s3://lake/verdicts --settle 60
-
-    canvass batch verify CORPUS --out REPORT --fail-on new --baseline YESTERDAY
+    canvass batch verify s3://lake/runs --append s3://lake/verdicts
     """
     from canvass.corpus.storage import place_of
     from canvass.corpus.summary import exit_code, new_clusters
 
+    only_new = fail_on is FailOn.NEW
     if out is None and append is None:
         raise CommandError("--out or --append is required: the folder of the results")
-    if settle and append is None:
-        raise CommandError("--settle requires --append")
-    known = _known(fail_on, baseline, append)
+    if only_new and append is None:
+        raise CommandError("--fail-on new requires --append")
     places = tuple(map(place_of, corpora))
-    for results in filter(None, (out, append)):
-        _need_outside(place_of(results), places)
-
-    def place(text: str | None) -> Place | None:
-        return None if text is None else place_of(text)
-
-    request = Request(
-        corpora=places,
-        out=place(out),
-        append=place(append),
-        settle_s=settle,
-        engine=engine,
-        master=master,
-        partitions=partitions,
-        graph=place(graph),
-        cache=place(cache),
-        oracles=oracles,
+    for text in filter(None, (out, append)):
+        _need_outside(place_of(text), places)
+    made = (None if text is None else place_of(text) for text in (out, append, cache))
+    report, tables, answers = made
+    summary, known = verify_due(
+        Request(
+            places, report, tables, only_new, engine, master, partitions, graph, answers, oracles
+        )
     )
-    summary, known = verify_due(request, known)
     new = None if known is None else new_clusters(summary, known)
     emit(output, summary, lambda: _show(summary, new, out))
     raise typer.Exit(exit_code(summary, known))
-
-
-def _known(fail_on: FailOn, baseline: str | None, append: str | None) -> set[Identity] | None:
-    """Return the kinds of divergences that the baseline has; None if all divergences fail."""
-    from canvass.corpus.storage import place_of
-    from canvass.corpus.summary import read_summary
-
-    if fail_on is FailOn.ANY:
-        if baseline is not None:
-            raise CommandError("--baseline requires --fail-on new")
-        return None
-    if baseline is None and append is None:
-        raise CommandError("--fail-on new requires --baseline or --append")
-    earlier = () if baseline is None else read_summary(place_of(baseline)).clusters
-    return {one.identity for one in earlier}
 
 
 def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str | None) -> None:

@@ -18,9 +18,10 @@ from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.cli.output import Stages
-    from canvass.corpus.engine import Engine
     from canvass.corpus.job import CorpusJob
     from canvass.corpus.plan import Unit
+    from canvass.corpus.process_engine import ProcessEngine
+    from canvass.corpus.spark_engine import SparkEngine
     from canvass.corpus.storage import Place
     from canvass.corpus.summary import Identity, Summary
 
@@ -29,32 +30,30 @@ if TYPE_CHECKING:
 class Request:
     """The options of a verification."""
 
-    corpora: tuple[Place, ...]
+    corpora: Sequence[Place]
     out: Place | None
     append: Place | None
-    settle_s: float
+    only_new: bool
     engine: EngineName
     master: str | None
     partitions: int | None
-    graph: Place | None
+    graph: Path | None
     cache: Place | None
     oracles: int
 
 
-def verify(request: Request, known: set[Identity] | None) -> tuple[Summary, set[Identity] | None]:
+def verify(request: Request) -> tuple[Summary, set[Identity] | None]:
     """Verify the units of the corpora that are due; write tables and report.
 
     Parameters
     ----------
     request
         The options. Without ``append`` all units are due.
-    known
-        Kinds of divergences that are known; None if all are alike.
 
     Returns
     -------
     tuple
-        The summary; and the known kinds of divergences, those in the earlier tables included.
+        The summary; and the kinds of divergences that the tables had before, None if all are alike.
     """
     from datetime import UTC, datetime
 
@@ -64,43 +63,29 @@ def verify(request: Request, known: set[Identity] | None) -> tuple[Summary, set[
     from canvass.corpus.job import REPORT_TABLES, make_results_folder
     from canvass.corpus.summary import EarlierUnit, empty_summary, summarise
 
-    due, earlier, settled = list_corpora(request), list[EarlierUnit](), time.time_ns()
-    corpora, unsettled = [str(corpus) for corpus in request.corpora], 0
+    due, earlier, known = list_corpora(request), list[EarlierUnit](), None
+    corpora = [str(corpus) for corpus in request.corpora]
     digest, version = spec_digest(), checker_version()
     with Stages(each=True) as progress:
         progress.stage(f"{counted(len(due), 'unit')} listed")
         history = None if request.append is None else History(request.append)
         if history is not None:
-            known = None if known is None else known | history.divergences()
+            known = history.divergences() if request.only_new else None
             due, earlier = history.split(due, digest, version)
-            settled -= int(request.settle_s * 1e9)
-            unsettled = len(due)
-            due = [unit for unit in due if unit.changed_ns <= settled]
-            unsettled -= len(due)
             progress.stage(f"{counted(len(due), 'unit')} to be verified")
         if request.out is not None:
             make_results_folder(request.out)
-        summary = empty_summary(corpora, earlier, unsettled)
+        summary = empty_summary(corpora, earlier)
         if due:
             with _engine(request, due, progress) as engine:
                 job, seconds = _run(request, due, engine, progress)
-                tables = {}
                 if request.out is not None:
-                    tables = {name: request.out / name for name in REPORT_TABLES}
-                    job.write(tables)
+                    job.write({name: request.out / name for name in REPORT_TABLES})
                 if history is not None:
                     stamp = make_stamp(due, version, digest, datetime.now(UTC))
                     progress.stage(f"adding the verification {stamp.verification_id}")
-                    tables = history.append(job, stamp)
-                summary = summarise(
-                    job,
-                    tables,
-                    corpora=corpora,
-                    tasks=request.partitions,
-                    seconds=seconds,
-                    earlier=earlier,
-                    unsettled=unsettled,
-                )
+                    history.append(job, stamp)
+                summary = summarise(job, corpora=corpora, seconds=seconds, earlier=earlier)
     if request.out is not None:
         _write_report(summary, request.out, known)
     return summary, known
@@ -121,20 +106,18 @@ def list_corpora(request: Request) -> list[Unit]:
     from canvass.cli.options import need_runs
     from canvass.conformance.verify import make_lookup
     from canvass.corpus.plan import list_units
-    from canvass.corpus.storage import on_this_machine
 
     if request.engine is EngineName.PROCESS and request.master is not None:
         raise CommandError("--engine process and --master exclude each other")
     if request.graph is not None:
-        with on_this_machine(request.graph) as graph:
-            make_lookup([graph], None)  # Refuses it.
+        make_lookup([request.graph], None)  # Refuses it.
     local = [place for place in request.corpora if isinstance(place, Path)]
     need_runs(local, "canvass batch verify", logs=True)
     return list_units(request.corpora)
 
 
 def _run(
-    request: Request, units: Sequence[Unit], engine: Engine, progress: Stages
+    request: Request, units: Sequence[Unit], engine: ProcessEngine | SparkEngine, progress: Stages
 ) -> tuple[CorpusJob, float]:
     """Run a job; return it, and how many seconds it took."""
     from canvass.conformance.step_lookup import default_cache
@@ -158,15 +141,20 @@ def _run(
 
 
 @contextmanager
-def _engine(request: Request, units: Sequence[Unit], progress: Stages) -> Iterator[Engine]:
+def _engine(
+    request: Request, units: Sequence[Unit], progress: Stages
+) -> Iterator[ProcessEngine | SparkEngine]:
     """Start an engine, and stop it at the end."""
-    from canvass.corpus.engine import ProcessEngine, SparkEngine
-    from canvass.corpus.spark_session import one_line_failures, open_session
-
     chosen, reason = choose_engine(units, request.master, request.engine)
     progress.stage(reason or f"starting {chosen.value}")
     if chosen is EngineName.PROCESS:
+        from canvass.corpus.process_engine import ProcessEngine
+
         yield ProcessEngine()
         return
+    from canvass.corpus.spark_session import one_line_failures, open_session
+
     with open_session(request.master) as session, one_line_failures():
+        from canvass.corpus.spark_engine import SparkEngine
+
         yield SparkEngine(session)

@@ -1,7 +1,8 @@
 """``canvass graph``: make state graphs with TLC, and query them.
 
 This module has the commands that make graphs and show their size. Queries are in `graph_query`,
-comparison and export in `graph_export`. The work is in `canvass.graph`.
+comparison and export in `graph_export`, coverage by runs in `graph_coverage`. The work is in
+`canvass.graph`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from canvass.cli import graph_export, graph_query
+from canvass.cli.graph_coverage import coverage
 from canvass.cli.graph_query import Answer, Folder
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, emit, say
@@ -40,6 +42,7 @@ def register(app: typer.Typer) -> None:
     group.command("stats")(stats)
     graph_query.add(group)
     graph_export.add(group)
+    group.command("coverage")(coverage)
     app.add_typer(group, name="graph")
 
 

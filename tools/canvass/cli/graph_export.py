@@ -1,6 +1,4 @@
-"""``canvass graph diff|coverage|export``: compare a state graph with another one or with runs, and
-export a part of it.
-"""
+"""``canvass graph diff|export``: compare a graph with another one, export a part of it."""
 
 from __future__ import annotations
 
@@ -23,13 +21,11 @@ from canvass.cli.output import (
     say,
     write_file,
 )
-from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from canvass.corpus.graph_coverage import GraphCoverage
     from canvass.graph.diff import ActionDiff, EdgeSample
     from canvass.graph.folders import Rows
-    from canvass.graph.view import StateGraph, Tree
+    from canvass.graph.view import StateGraph
 
 
 MOST_STATES: Final = 20_000
@@ -77,30 +73,9 @@ class DiffReport(Answer, frozen=True):
     changed: tuple[EdgeSample, ...]
 
 
-class MissedStep(Answer, frozen=True):
-    """A step of a graph that no run takes."""
-
-    edge: int
-    source: str
-    action: str
-    target: str
-    input: Tree
-
-
-class CoverageReport(Answer, frozen=True):
-    """The output of ``canvass graph coverage --format json``."""
-
-    coverage: GraphCoverage
-    runs: int
-    malformed: int
-    events: int
-    missed: list[MissedStep]
-
-
 def add(group: typer.Typer) -> None:
     """Add the commands to the group."""
     group.command("diff")(diff)
-    group.command("coverage")(coverage)
     group.command("export")(export)
 
 
@@ -159,64 +134,6 @@ def _print(found: DiffReport) -> None:
     for title, only in (("first", states.only_first), ("second", states.only_second)):
         for state in only.shown:
             say(f"  {title:<6} {state}")
-
-
-def coverage(
-    graph: Folder,
-    corpora: Annotated[
-        list[Path], typer.Argument(metavar="CORPUS", help="Runs, folders of runs, data sets.")
-    ],
-    output: Output = Format.HUMAN,
-) -> None:
-    """Show which steps of a member's graph some runs take, and which they never take."""
-    from canvass.corpus.graph_coverage import covered_by
-    from canvass.graph.artifact import MemberView
-    from canvass.graph.open import open_view
-
-    opened = open_view(graph)
-    if not isinstance(opened, MemberView):
-        raise CommandError(f"{graph}: steps of runs are found in graphs of a member only")
-    found = covered_by(graph, corpora)
-    if not found.events:
-        raise CommandError(
-            f"there is no event in {counted(found.runs, 'run')}, {found.malformed:,} malformed"
-        )
-    missed = map(opened.edge, found.missed[:SHOWN].tolist())
-    report = CoverageReport(
-        coverage=found.coverage,
-        runs=found.runs,
-        malformed=found.malformed,
-        events=found.events,
-        missed=[
-            MissedStep(
-                edge=one.edge,
-                source=opened.id_of(one.source),
-                action=one.action,
-                target=opened.id_of(one.target),
-                input=one.given,
-            )
-            for one in missed
-        ],
-    )
-    emit(output, report, lambda: _print_coverage(report))
-
-
-def _print_coverage(found: CoverageReport) -> None:
-    coverage = found.coverage
-    say(
-        f"{coverage.covered:,} of {coverage.steps:,} distinct steps of {coverage.model} are taken"
-        f" in {counted(found.events, 'event')} of {counted(found.runs, 'run')}"
-    )
-    if not coverage.covered:
-        complain(
-            "no step of the runs is in the graph: are members, revision and hardenings the same?"
-        )
-    if found.malformed:
-        complain(f"{found.malformed} runs are malformed; canvass verify says why")
-    for row in coverage.actions:
-        say(f"  {row.action:<32} {row.covered:>8,} of {row.steps:>8,}")
-    for one in found.missed:
-        say(f"  never taken: {one.source[:12]} -> {one.target[:12]}  {one.action}")
 
 
 def export(

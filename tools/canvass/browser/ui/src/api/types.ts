@@ -599,11 +599,9 @@ export interface Projection {
   readonly leftOutClasses: number;
 }
 
-/** How many distinct steps of an action were taken. */
+/** How many events have an action. */
 export interface ActionCoverage {
   readonly name: string;
-  readonly covered: number;
-  readonly total: number;
   readonly events: number;
 }
 

@@ -1,0 +1,154 @@
+"""``canvass graph coverage``: which steps of a member's graph some runs take, by action.
+
+A step of the graph is the canonical form of some of its edges. `canvass.conformance` reads the runs
+and brings their steps into canonical form.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from canvass.cli.graph_query import SHOWN, Answer, Folder
+from canvass.cli.options import Output
+from canvass.cli.output import CommandError, Format, complain, emit, say
+from canvass.traces.counts import counted
+
+if TYPE_CHECKING:
+    from canvass.graph.artifact import Graph
+    from canvass.graph.view import Tree
+
+
+class ActionSteps(Answer, frozen=True):
+    """The steps of one action."""
+
+    action: str
+    steps: int
+    """Distinct canonical steps of the graph with this action."""
+    covered: int
+    """How many of them the runs take."""
+
+
+class GraphCoverage(Answer, frozen=True):
+    """How much of a graph the runs cover."""
+
+    graph: str
+    """The folder."""
+    model: str
+    revision: str
+    member_count: int
+    steps: int
+    covered: int
+    actions: list[ActionSteps]
+
+
+class MissedStep(Answer, frozen=True):
+    """A step of a graph that no run takes."""
+
+    edge: int
+    source: str
+    action: str
+    target: str
+    input: Tree
+
+
+class CoverageReport(Answer, frozen=True):
+    """The output of ``canvass graph coverage --format json``."""
+
+    coverage: GraphCoverage
+    runs: int
+    malformed: int
+    events: int
+    missed: list[MissedStep]
+
+
+def coverage(
+    graph: Folder,
+    corpora: Annotated[
+        list[Path], typer.Argument(metavar="CORPUS", help="Runs, folders of runs, data sets.")
+    ],
+    output: Output = Format.HUMAN,
+) -> None:
+    """Show which steps of a member's graph some runs take, and which they never take."""
+    import numpy as np
+
+    from canvass.conformance.verdict import Verdict
+    from canvass.conformance.verify import read_and_check, units_of
+    from canvass.graph.artifact import MemberView, open_graph, open_keys
+    from canvass.graph.open import open_view
+    from canvass.steps.answers import Answers
+
+    opened = open_view(graph)
+    if not isinstance(opened, MemberView):
+        raise CommandError(f"{graph}: steps of runs are found in graphs of a member only")
+    table, arrays = open_keys(graph), open_graph(graph)
+    findings = read_and_check(units_of(corpora), Answers(graphs={str(graph): table}))
+    verdicts = [found.verdict for found in findings.runs]
+    malformed = sum(verdict.verdict is Verdict.MALFORMED for verdict in verdicts)
+    events = sum(verdict.events for verdict in verdicts)
+    if not events:
+        runs = counted(len(verdicts), "run")
+        raise CommandError(f"there is no event in {runs}, {malformed:,} malformed")
+    edges = np.array(table.edges)
+    met = np.intersect1d(edges, table.lookup(findings.keys))
+    missed = map(opened.edge, np.setdiff1d(edges, met)[:SHOWN].tolist())
+    report = CoverageReport(
+        coverage=_counted(graph, arrays, edges, met),
+        runs=len(verdicts),
+        malformed=malformed,
+        events=events,
+        missed=[
+            MissedStep(
+                edge=one.edge,
+                source=opened.id_of(one.source),
+                action=one.action,
+                target=opened.id_of(one.target),
+                input=one.given,
+            )
+            for one in missed
+        ],
+    )
+    emit(output, report, lambda: _print_coverage(report))
+
+
+def _counted(folder: Path, graph: Graph, edges: Any, met: Any) -> GraphCoverage:
+    """Count all steps of a graph, and the covered ones, by action."""
+    import numpy as np
+
+    from canvass.traces.layout import ACTION_NAMES
+
+    actions, rules = np.array(graph.input_action[graph.input]), graph.manifest.rules
+    steps, covered = (np.bincount(actions[e], minlength=len(ACTION_NAMES)) for e in (edges, met))
+    return GraphCoverage(
+        graph=str(folder),
+        model=graph.manifest.model,
+        revision=rules.revision,
+        member_count=rules.member_count,
+        steps=len(edges),
+        covered=len(met),
+        actions=[
+            ActionSteps(name, int(steps[code]), int(covered[code]))
+            for code, name in enumerate(ACTION_NAMES)
+            if steps[code]
+        ],
+    )
+
+
+def _print_coverage(found: CoverageReport) -> None:
+    coverage = found.coverage
+    say(
+        f"{coverage.covered:,} of {coverage.steps:,} distinct steps of {coverage.model} are taken"
+        f" in {counted(found.events, 'event')} of {counted(found.runs, 'run')}"
+    )
+    if not coverage.covered:
+        complain(
+            "no step of the runs is in the graph: are members, revision and hardenings the same?"
+        )
+    if found.malformed:
+        complain(f"{found.malformed} runs are malformed; canvass verify says why")
+    for row in coverage.actions:
+        say(f"  {row.action:<32} {row.covered:>8,} of {row.steps:>8,}")
+    for one in found.missed:
+        say(f"  never taken: {one.source[:12]} -> {one.target[:12]}  {one.action}")
