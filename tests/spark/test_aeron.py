@@ -2,42 +2,91 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-import pyarrow.parquet as pq
 import pytest
 
 from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import check_units
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
+from canvass.corpus.process_engine import ProcessEngine
 from canvass.corpus.spark_engine import SparkEngine
+from canvass.traces.alignment.alignment import ImportFault
 from canvass.traces.alignment.importer import import_logs
-from support.aeron_runs import captures
+from support.aeron_runs import captures, more_captures
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+DISABLED = (b" CANVASS_POSITION ", b" APPEND_POSITION ", b" COMMIT_POSITION ")
+"""Marks of the lines that production does not log."""
+
+
+class Expected(NamedTuple):
+    """Folders of logs, and what ``canvass import aeron`` and ``canvass verify`` say of them."""
+
+    corpus: Path
+    cache: Path
+    found: dict[str, tuple[str, int, int]]
+
+
+def copy_logs(capture: Path, folder: Path, left_out: tuple[bytes, ...]) -> None:
+    """Copy the logs of a capture without some lines."""
+    folder.mkdir(parents=True)
+    shutil.copy(capture / "config.json", folder)
+    for log in capture.glob("member-*.log*"):
+        data = gzip.decompress(log.read_bytes()) if log.suffix == ".gz" else log.read_bytes()
+        lines = data.splitlines(keepends=True)
+        kept = [line for line in lines if not any(mark in line for mark in left_out)]
+        (folder / log.name.removesuffix(".gz")).write_bytes(b"".join(kept))
+
+
+def one_by_one(logs: Path, run: Path, lookup: StepLookup) -> tuple[str, int, int]:
+    """Import and verify; a contradiction that ends the import is a divergence."""
+    try:
+        summary = import_logs([logs], run)
+    except ImportFault:
+        return "MALFORMED", 0, 0
+    (found,) = check_units([run], lookup).runs
+    verdict = found.verdict
+    if summary.contradiction and verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE):
+        verdict = Verdict.DIVERGES
+    return verdict.value, found.events, found.unchecked
+
+
+@pytest.fixture(scope="module", params=["all events", "production's events"])
+def expected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Expected:
+    """Every capture that there is, imported and verified one by one."""
+    folder = tmp_path_factory.mktemp("captures")
+    lookup = StepLookup(cache=folder / "cache")
+    found = {}
+    for capture in {each.name: each for each in (*captures(), *more_captures())}.values():
+        logs = folder / "corpus" / capture.name
+        copy_logs(capture, logs, () if request.param == "all events" else DISABLED)
+        found[capture.name] = one_by_one(logs, folder / "runs" / capture.name, lookup)
+    return Expected(folder / "corpus", folder / "cache", found)
 
 
 @pytest.mark.night
-def test_all_captured_clusters_are_verified_in_one_job(spark: SparkSession, tmp_path: Path) -> None:
-    """Each as `canvass import aeron` and `canvass verify` do it, with the same number of events."""
-    logs, cache, out = captures(), tmp_path / "cache", tmp_path / "out"
-    for path in logs:
-        import_logs([path], tmp_path / "runs" / path.name)
-    checked = check_units(sorted((tmp_path / "runs").iterdir()), StepLookup(cache=cache))
+@pytest.mark.parametrize(("engine", "partitions"), [("spark", 7), ("spark", None), ("process", 2)])
+def test_captured_clusters_have_the_verdicts_that_they_have_one_by_one(
+    request: pytest.FixtureRequest,
+    expected: Expected,
+    tmp_path: Path,
+    engine: str,
+    partitions: int | None,
+) -> None:
+    runs_on: SparkEngine | ProcessEngine = ProcessEngine()
+    if engine == "spark":
+        runs_on = SparkEngine(request.getfixturevalue("spark"))
+    job = CorpusJob(runs_on, tmp_path / "cache", partitions=partitions)
 
-    job = CorpusJob(SparkEngine(spark), cache)
-    job.run(list_units(logs))
-    job.write({"verdicts": out})
+    job.run(list_units([expected.corpus]))
 
-    expected = {
-        Path(run.path).name: (run.verdict.value, run.events, run.unchecked) for run in checked.runs
+    rows = job.table("verdicts", ["source", "verdict", "events", "unchecked"]).to_pylist()
+    assert len(rows) == len(expected.found)
+    assert {Path(source).name: found for source, *found in map(dict.values, rows)} == {
+        name: list(found) for name, found in expected.found.items()
     }
-    assert {verdict for verdict, _, _ in expected.values()} == {"CONFORMS"}
-    assert {
-        Path(row["source"]).name: (row["verdict"], row["events"], row["unchecked"])
-        for row in pq.read_table(out).to_pylist()
-    } == expected
-    assert job.asked == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,14 +54,19 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Expected:
     )
 
 
+def engine_of(request: pytest.FixtureRequest, name: str) -> ProcessEngine | SparkEngine:
+    return SparkEngine(request.getfixturevalue("spark")) if name == "spark" else ProcessEngine()
+
+
 def run_job(
     engine: ProcessEngine | SparkEngine,
     units: list[Unit],
     out: Path,
     cache: Path,
     partitions: int | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Summary:
-    job = CorpusJob(engine, cache, partitions=partitions)
+    job = CorpusJob(engine, cache, partitions=partitions, say=say)
     job.run(units)
     job.write({name: out / name for name in REPORT_TABLES})
     return summarise(job, corpora=["corpus"], seconds=1.0)
@@ -107,14 +113,15 @@ def test_each_trouble_has_the_verdict_due_to_it(expected: Expected) -> None:
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])
-def test_verdicts_are_those_of_one_process(
-    spark: SparkSession, expected: Expected, tmp_path: Path, partitions: int
+@pytest.mark.parametrize("engine", ["spark", "process"])
+def test_verdicts_are_those_of_verify_whatever_the_partitions(
+    request: pytest.FixtureRequest, expected: Expected, tmp_path: Path, engine: str, partitions: int
 ) -> None:
     units = list_units([expected.corpus])
     random.Random(partitions).shuffle(units)
     out = tmp_path / "out"
 
-    summary = run_job(SparkEngine(spark), units, out, expected.cache, partitions)
+    summary = run_job(engine_of(request, engine), units, out, expected.cache, partitions)
 
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
@@ -122,29 +129,21 @@ def test_verdicts_are_those_of_one_process(
     assert summary.events == sum(run.events for run in expected.verdicts.values())
 
 
-def test_without_a_cache_the_oracle_is_asked_on_the_executors(
-    spark: SparkSession, expected: Expected, tmp_path: Path
+@pytest.mark.parametrize("engine", ["spark", "process"])
+def test_without_a_cache_the_oracle_is_asked_and_units_are_checked_again(
+    request: pytest.FixtureRequest, expected: Expected, tmp_path: Path, engine: str
 ) -> None:
-    out, cache = tmp_path / "out", tmp_path / "cache"
-
-    summary = run_job(SparkEngine(spark), list_units([expected.corpus]), out, cache)
-
-    assert verdicts_of(out) == expected_verdicts(expected)
-    assert divergences_of(out) == expected_divergences(expected)
-    assert summary.asked_steps > 50
-    assert [path.suffix for path in cache.iterdir()] == [".sqlite"]
-
-
-def test_one_process_gives_what_spark_gives(expected: Expected, tmp_path: Path) -> None:
-    """With open steps for the oracle, and runs to be checked again."""
-    out, cache = tmp_path / "out", tmp_path / "cache"
+    """On Spark by the executors."""
+    out, cache, said = tmp_path / "out", tmp_path / "cache", list[str]()
     units = list_units([expected.corpus])
 
-    summary = run_job(ProcessEngine(), units, out, cache)
+    summary = run_job(engine_of(request, engine), units, out, cache, say=said.append)
 
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
     assert summary.asked_steps > 50
+    assert [each for each in said if " again, now that" in each]
+    assert [path.suffix for path in cache.iterdir()] == [".sqlite"]
 
 
 def test_a_data_set_has_the_verdicts_of_its_runs(

@@ -12,7 +12,7 @@ from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
 from canvass.corpus import storage
-from canvass.corpus.storage import UrlPath, files_below
+from canvass.corpus.storage import UrlPath, files_below, store
 
 KEY, SECRET = "AKIATESTKEYOFNOBODY7", "s3cr3t-of-nobody-s3cr3t-of-nobody-s3cr3t"
 BUCKET = "lake"
@@ -50,4 +50,8 @@ def upload(folder: Path, target: UrlPath) -> None:
 
 def contents(folder: UrlPath) -> dict[str, bytes]:
     """Read all that is in a folder of a store."""
-    return {file.name: (folder / file.name).read_bytes() for file in files_below(folder)}
+    with store(folder) as (files, path):
+        return {
+            file.name: files.open_input_file(f"{path}/{file.name}").read()
+            for file in files_below(folder)
+        }

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,10 +83,12 @@ class TaskChecker:
 
 def unit_table(tasks: Sequence[Sequence[Unit]]) -> Any:
     """Return the rows of units."""
-    rows = [(task, msgspec.json.encode(unit)) for task, units in enumerate(tasks) for unit in units]
-    columns = zip(*rows, strict=True) if rows else ((), ())
-    arrays = [pa.array(c, f.type) for c, f in zip(columns, UNIT_SCHEMA, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=UNIT_SCHEMA)
+    rows = (
+        {"task": task, "unit": msgspec.json.encode(unit)}
+        for task, units in enumerate(tasks)
+        for unit in units
+    )
+    return pa.Table.from_pylist(list(rows), UNIT_SCHEMA)
 
 
 def check_units(checker: TaskChecker, batches: Iterable[Any]) -> Iterator[Any]:
@@ -141,10 +144,12 @@ def _checked(units: Sequence[Unit], answers: Answers) -> Findings:
             if unit.kind is UnitKind.AERON_LOGS:
                 path = scratch / str(number) / copy.name
                 try:
-                    imported = _imported(unit, copy, path)
+                    imported = import_logs([copy], path, say=partial(_note, unit.path))
                 except (AeronLogError, ImportFault) as error:
                     found.append(_malformed(unit, str(error).replace(str(copy), unit.path)))
                     continue
+                finally:
+                    HERE.importing = ""
             places[str(path)] = unit, copy, imported
             checker.add(path)
         findings = checker.findings()
@@ -156,16 +161,8 @@ def _checked(units: Sequence[Unit], answers: Answers) -> Findings:
     return replace(findings, runs=tuple(found))
 
 
-def _imported(unit: Unit, logs: Path, run: Path) -> ImportSummary:
-    """Import logs to a run."""
-
-    def note(stage: str) -> None:
-        HERE.importing = f"{unit.path}: {stage}"
-
-    try:
-        return import_logs([logs], run, say=note)
-    finally:
-        HERE.importing = ""
+def _note(path: str, stage: str) -> None:
+    HERE.importing = f"{path}: {stage}"
 
 
 def _named(

@@ -16,11 +16,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import Struct
 
 from canvass.conformance.verdict import Verdict
 from canvass.corpus.job import TABLES, CorpusJob
@@ -34,20 +33,12 @@ _CLASS: Final = ["divergence_class", "name"]
 _VERIFIED: Final = ["source", "verified_at", "digest", "spec_digest", "canvass_version"]
 
 
-class Stamp(Struct, frozen=True):
+class Stamp(NamedTuple):
     """A description of a verification."""
 
     verification_id: str
-    verified_at: datetime
-    """In UTC."""
-    canvass_version: str
-    spec_digest: str
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The columns of each row; the id is that of the partition."""
-        names = ("verified_at", "canvass_version", "spec_digest")
-        return {name: getattr(self, name) for name in names}
+    columns: dict[str, Any]
+    """Those of each row: ``verified_at`` in UTC, ``canvass_version`` and ``spec_digest``."""
 
 
 class History:
@@ -113,7 +104,7 @@ class History:
 
         Rows of an earlier verification with the same id are replaced.
         """
-        day = f"date={stamp.verified_at:%Y-%m-%d}"
+        day = f"date={stamp.columns['verified_at']:%Y-%m-%d}"
         own = f"verification_id={stamp.verification_id}"
         folders = {name: self._folder / name / day / own for name in TABLES}
         clear(folders["verdicts"])  # Until it is there again, the verification does not count.
@@ -141,4 +132,5 @@ def make_stamp(units: Iterable[Unit], version: str, spec_digest: str, now: datet
     for each in sorted(units, key=lambda each: each.path):
         found.update(f"{each.path}\0{each.digest}\n".encode())
     # The letter keeps readers from taking the name of a partition for a number.
-    return Stamp(f"v{found.hexdigest()}", now, version, spec_digest)
+    columns = {"verified_at": now, "canvass_version": version, "spec_digest": spec_digest}
+    return Stamp(f"v{found.hexdigest()}", columns)

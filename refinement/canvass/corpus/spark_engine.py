@@ -27,20 +27,16 @@ class SparkEngine:
         self._is_connect = type(session).__module__.startswith("pyspark.sql.connect")
         self.parallelism = 2 if self._is_connect else session.sparkContext.defaultParallelism
         self._at_work = ""
-        self._kept: list[DataFrame] = []
 
     def check(self, checker: TaskChecker, tasks: Sequence[Sequence[Unit]], stage: str) -> Any:
-        """Check units; return the rows, which Spark keeps until the next job begins."""
+        """Check units; return the rows, which Spark keeps."""
         is_log = any(unit.kind is UnitKind.AERON_LOGS for task in tasks for unit in task)
         self._begin(stage, "logs are imported" if is_log else "runs are read")
         units = self._session.createDataFrame(unit_table(tasks))
         rows = units.repartitionById(len(tasks), "task").mapInArrow(
             partial(check_units, checker), from_arrow_schema(ROW_SCHEMA)
         )
-        for old in self._kept if stage == "check" else ():
-            old.unpersist()
-        self._kept = [rows.persist()] if stage == "check" else [*self._kept, rows.persist()]
-        return rows
+        return rows.persist()
 
     def select(self, rows: Any, column: str, value: str) -> Any:
         """Return the rows with a value in a column."""

@@ -136,6 +136,8 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         nobody accepts connections at its address.
     """
     builder = _builder().appName("canvass")
+    from pyspark.sql import SparkSession
+
     # Workers must be the Python that has canvass, whatever `python3` is on the path.
     own = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     environment = os.environ
@@ -163,22 +165,20 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         settings |= LOCAL_SETTINGS
     for name, value in settings.items():
         builder = builder.config(name, value)
-    before = _active()
+    running = SparkSession.getActiveSession() is not None
     logging.getLogger().addFilter(_is_no_interrupt)
-    with _held_interrupt() as pressed:
-        session = _started(builder, chosen or "the master of spark-submit", given, connect=connect)
-    interrupted = False
+    handler = signal.getsignal(signal.SIGINT)
+    session = _started(builder, chosen or "the master of spark-submit", given, connect=connect)
+    if threading.current_thread() is threading.main_thread():
+        # Spark's own handler calls the JVM in the middle of another call.
+        signal.signal(signal.SIGINT, handler)
     try:
-        if pressed:
-            raise KeyboardInterrupt
         yield session
     except KeyboardInterrupt:
-        interrupted = not connect
+        running = True  # No other call can end the one that is interrupted. The JVM ends with us.
         raise
     finally:
-        if interrupted:
-            _end_driver()
-        elif before is None:
+        if not running:
             session.stop()
 
 
@@ -217,45 +217,10 @@ def _check_address(master: str) -> None:
         raise SparkUnavailable(f"no session on {master}: {reason}")
 
 
-@contextmanager
-def _held_interrupt() -> Iterator[list[int]]:
-    """Note Ctrl-C within a ``with`` block: a JVM whose driver ends while it starts goes on forever.
-
-    At the end Spark's own handler goes, which calls the JVM in the middle of another call.
-    """
-    pressed: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield pressed
-        return
-    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
     """Tell whether py4j logs something else than an interrupt, with a traceback."""
     raised = record.exc_info[0] if record.exc_info else None
     return raised is None or not issubclass(raised, KeyboardInterrupt)
-
-
-def _end_driver() -> None:
-    """End the JVM of a classic session that was started here, and with it all jobs.
-
-    An interrupt may have come in the middle of a call, so no other call can end it.
-    """
-    from pyspark import SparkContext
-
-    if (process := getattr(SparkContext._gateway, "proc", None)) is not None:
-        process.terminate()
-        process.wait()
-
-
-def _active() -> SparkSession | None:
-    from pyspark.sql import SparkSession
-
-    return SparkSession.getActiveSession()
 
 
 def _first_line(error: BaseException) -> str:

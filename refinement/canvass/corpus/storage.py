@@ -77,12 +77,6 @@ class UrlPath:
         """The end of the name from its last dot on."""
         return PurePosixPath(self.name).suffix
 
-    def read_bytes(self) -> bytes:
-        """Read a file."""
-        with store(self) as (files, path), files.open_input_file(path) as file:
-            data: bytes = file.read()
-        return data
-
     def write_bytes(self, data: bytes) -> int:
         """Write a file; a reader finds it whole or not at all."""
         # By default pyarrow compresses files whose names end in .gz or .zst.
@@ -93,17 +87,10 @@ class UrlPath:
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Make no folder: a store makes those of a file that is written."""
 
-    def is_dir(self) -> bool:
-        """Tell whether it is a folder."""
-        return bool(self._type() == fs.FileType.Directory)
-
     def is_file(self) -> bool:
         """Tell whether it is a file."""
-        return bool(self._type() == fs.FileType.File)
-
-    def _type(self) -> Any:
         with store(self) as (files, path):
-            return files.get_file_info(path).type
+            return bool(files.get_file_info(path).is_file)
 
 
 Place = Path | UrlPath
@@ -151,7 +138,7 @@ def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
-def place_of(text: str | Place) -> Place:
+def place_of(text: str) -> Place:
     """Return the place of a path or a URL, whether it exists or not.
 
     Raises
@@ -160,8 +147,6 @@ def place_of(text: str | Place) -> Place:
         If the text is empty, as that of a shell variable that is not set, if the URL has
         credentials or settings, or if pyarrow has no file system for it.
     """
-    if not isinstance(text, str):
-        return text
     if not text:
         raise StorageError("the path is empty")
     text = text.removeprefix("file://") if text.startswith("file:///") else text

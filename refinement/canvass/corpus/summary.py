@@ -18,11 +18,12 @@ from msgspec.structs import replace
 from canvass.conformance.report import natural
 from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of
-from canvass.corpus.storage import Place
 from canvass.traces.counts import counted
 from canvass.version import VERSION
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from canvass.corpus.job import CorpusJob
 
 SUMMARY_SCHEMA: Final = "canvass.batch/4"
@@ -144,10 +145,7 @@ def summarise(
     runs = job.table("verdicts", [*_LISTED, "revision_choice"])
     counts = Counter(runs["verdict"].to_pylist())
     failing = runs.filter(pc.field("verdict") != "CONFORMS").select(_LISTED)
-    listed = [
-        Listed(**row | {"events": row["events"] or 0, "reason": row["reason"] or ""})
-        for row in failing.to_pylist()
-    ]
+    listed = [Listed(**row) for row in failing.to_pylist()]
     classes = _classes(job.table("divergences", _CLASS + _EXAMPLE))
     by_action = job.coverage.group_by("name").aggregate([("events", "sum")])
     ordered = by_action.sort_by([("events_sum", "descending"), ("name", "ascending")]).to_pylist()
@@ -185,10 +183,8 @@ def _place(listed: Listed) -> tuple[str, str, str]:
 
 def _revisions(runs: Any) -> dict[str, int]:
     """Count runs by the choice of their revision, the most frequent one first."""
-    rows = runs.group_by("revision_choice").aggregate([("source", "count")]).to_pylist()
-    counts = {row["revision_choice"]: row["source_count"] for row in rows}
-    chosen = sorted(filter(None, counts), key=lambda each: (-counts[each], each))
-    return {each: counts[each] for each in chosen[:MAX_LISTED]}
+    counts = Counter(filter(None, runs["revision_choice"].to_pylist()))
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MAX_LISTED])
 
 
 def _classes(divergences: Any) -> list[DivergenceClassSummary]:
@@ -208,7 +204,7 @@ class BadSummary(Exception):
     """The summary of a report cannot be read."""
 
 
-def read_summary(folder: Place) -> Summary:
+def read_summary(folder: Path) -> Summary:
     """Read the summary in a report folder, or a summary file.
 
     Raises

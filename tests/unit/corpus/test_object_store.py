@@ -156,14 +156,14 @@ def test_a_graph_in_a_store_is_copied_for_the_keys_in_it(place: UrlPath, tmp_pat
 def test_a_file_in_a_store_has_the_bytes_that_were_written(place: UrlPath, name: str) -> None:
     (place / name).write_bytes(b"some bytes")
 
-    assert (place / name).read_bytes() == b"some bytes"
+    assert contents(place) == {name: b"some bytes"}
 
 
 def test_what_is_not_there_is_one_line_with_its_url(store: UrlPath) -> None:
     with pytest.raises(TraceError, match=r"s3a://lake/nothing.* no such file"):
         list_units([store / "nothing"])
     with pytest.raises(StorageError, match=r"^s3a://lake/nothing/x: ") as caught:
-        (store / "nothing" / "x").read_bytes()
+        read_table(store / "nothing" / "x")
     assert "\n" not in str(caught.value)
 
 

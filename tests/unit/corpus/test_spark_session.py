@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -53,32 +51,6 @@ def test_the_reason_of_a_failure_is_one_line(text: str, line: str) -> None:
     assert failure_line(text) == line
 
 
-def test_an_interrupt_while_spark_starts_waits_until_the_driver_can_be_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Otherwise the JVM stays, and waits for a driver forever."""
-    started, ended = [], []
-
-    class Interrupted(Opened):
-        def getOrCreate(self) -> Opened:  # noqa: N802 (as in pyspark)
-            os.kill(os.getpid(), signal.SIGINT)
-            started.append(True)
-            return self
-
-    monkeypatch.setattr(spark_session, "_builder", Interrupted)
-    for name in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
-        monkeypatch.setenv(name, os.environ.get(name, ""))
-    monkeypatch.setattr(spark_session, "_end_driver", lambda: ended.append(True))
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt), open_session("local[1]"):
-            pass
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-    assert started == ended == [True]
-
-
 def test_failures_of_spark_are_failed_jobs_and_others_stay() -> None:
     with pytest.raises(JobFailed, match="no such host"), one_line_failures():
         raise PySparkException("no such host")
@@ -95,9 +67,8 @@ def listener() -> Iterator[socket.socket]:
 
 @pytest.fixture
 def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every address accepts connections and answers."""
+    """Every address accepts connections."""
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: socket.socket())
-    monkeypatch.setattr(spark_session, "_await_connect_server", lambda _: None)
 
 
 class Nowhere:
@@ -214,34 +185,6 @@ def test_one_reachable_master_of_several_is_enough(
         pass
 
     assert builder.address == master
-
-
-def test_a_silent_server_of_spark_connect_is_given_up(
-    monkeypatch: pytest.MonkeyPatch, listener: socket.socket
-) -> None:
-    monkeypatch.setattr(spark_session, "CONNECT_S", 0.1)
-    monkeypatch.setattr(
-        spark_session, "_builder", lambda: Nowhere(AssertionError("Spark was started"))
-    )
-    master = f"sc://127.0.0.1:{listener.getsockname()[1]}"
-
-    reason = f"no session on {master}: it has not answered for 0.1 s"
-    with pytest.raises(SparkUnavailable, match=reason), open_session(master):
-        pass
-
-
-@pytest.mark.usefixtures("reachable")
-def test_a_standalone_master_that_does_not_answer_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Spark says only that its context has stopped."""
-    stopped = "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext."
-    error = Exception(f"An error occurred while calling o1.sc.\n: {stopped}\n\tat x")
-    monkeypatch.setattr(spark_session, "_builder", lambda: Nowhere(error))
-
-    reason = r"no session on spark://host:7077: it is no standalone master"
-    with pytest.raises(SparkUnavailable, match=reason), open_session("spark://host:7077"):
-        pass
 
 
 @pytest.mark.usefixtures("reachable")

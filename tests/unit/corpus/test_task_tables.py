@@ -33,8 +33,8 @@ def verdict(
     source: str,
     run_id: str | None,
     verdict: str = "CONFORMS",
-    events: int | None = 7,
-    reason: str | None = None,
+    events: int = 7,
+    reason: str = "",
 ) -> Row:
     about = {"source": source, "run_id": run_id, "verdict": verdict}
     return about | {"kind": "VERDICT", "events": events, "reason": reason}
@@ -175,7 +175,7 @@ def test_a_summary_lists_runs_that_do_not_conform_and_counts_runs_checked_in_par
         verdict("f", "run-2", "INCOMPLETE"),
         verdict("g", "whole", reason=""),
         verdict("g", "part", reason="not asked: AppliedWithinCommitted"),
-        verdict("x", None, "MALFORMED", None, "x: no run"),
+        verdict("x", None, "MALFORMED", 0, "x: no run"),
     ]
 
     one = summary_of(tmp_path, rows)
