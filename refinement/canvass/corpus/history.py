@@ -38,7 +38,7 @@ class Stamp(NamedTuple):
 
     verification_id: str
     columns: dict[str, Any]
-    """Those of each row: ``verified_at`` in UTC, ``canvass_version`` and ``spec_digest``."""
+    """Columns that each row has: ``verified_at`` in UTC, ``canvass_version``, ``spec_digest``."""
 
 
 class History:
