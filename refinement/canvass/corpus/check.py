@@ -14,30 +14,28 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.findings import Findings, RunFindings, from_question, key_of
+from canvass.conformance.findings import Findings, RunFindings, from_question
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
-from canvass.conformance.verify import UnitChecker
+from canvass.conformance.verify import UnitChecker, make_lookup
 from canvass.corpus.plan import Unit, UnitKind, chunks
 from canvass.corpus.rows import ANSWER_SCHEMA, to_batches
 from canvass.corpus.storage import on_this_machine
-from canvass.graph.artifact import open_keys
 from canvass.steps.answers import Answers, shipped_answers
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.step import Step
-from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.alignment.alignment import ImportFault
-from canvass.traces.alignment.importer import ImportSummary, import_logs
+
+if TYPE_CHECKING:
+    from canvass.traces.alignment.importer import ImportSummary
 
 UNIT_SCHEMA: Final = pa.schema([pa.field("task", pa.int32()), pa.field("unit", pa.binary())])
 """The rows of units: the number of the task, and the `Unit` in JSON."""
@@ -77,7 +75,7 @@ class TaskChecker:
     @property
     def answers(self) -> Answers:
         """The tables in which steps are looked up."""
-        graphs = {str(folder): open_keys(folder) for folder in self.graphs}
+        graphs = make_lookup(self.graphs, None, keep=False).tables.graphs
         return Answers(graphs, shipped_answers(self.digest), self.known)
 
 
@@ -111,12 +109,6 @@ def ask_steps(digest: str, batches: Iterable[Any]) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays(columns, schema=ANSWER_SCHEMA)
 
 
-def keys_of(answers: Any) -> Any:
-    """Return the keys of a table of answers as an array of two columns."""
-    keys = [key_of(key) for key in answers["key"].to_pylist()]
-    return np.array(keys, dtype=np.uint64).reshape(-1, 2)
-
-
 def ask_alone(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     """Ask TLC; one worker of a user on a machine at a time, as a JVM takes 2 GiB."""
     lock = Path(tempfile.gettempdir()) / f"canvass-oracle-{os.getuid()}.lock"
@@ -143,13 +135,11 @@ def _checked(units: Sequence[Unit], answers: Answers) -> Findings:
             imported = None
             if unit.kind is UnitKind.AERON_LOGS:
                 path = scratch / str(number) / copy.name
-                try:
-                    imported = import_logs([copy], path, say=partial(_note, unit.path))
-                except (AeronLogError, ImportFault) as error:
-                    found.append(_malformed(unit, str(error).replace(str(copy), unit.path)))
+                result = _imported(unit, copy, path)
+                if isinstance(result, str):
+                    found.append(_malformed(unit, result.replace(str(copy), unit.path)))
                     continue
-                finally:
-                    HERE.importing = ""
+                imported = result
             places[str(path)] = unit, copy, imported
             checker.add(path)
         findings = checker.findings()
@@ -161,8 +151,24 @@ def _checked(units: Sequence[Unit], answers: Answers) -> Findings:
     return replace(findings, runs=tuple(found))
 
 
-def _note(path: str, stage: str) -> None:
-    HERE.importing = f"{path}: {stage}"
+def _imported(unit: Unit, logs: Path, run: Path) -> ImportSummary | str:
+    """Import logs to a run; return the summary, or why they are malformed.
+
+    The importer is loaded where it is needed: it is a third of what a worker would load.
+    """
+    from canvass.traces.aeron_log.errors import AeronLogError
+    from canvass.traces.alignment.alignment import ImportFault
+    from canvass.traces.alignment.importer import import_logs
+
+    def note(stage: str) -> None:
+        HERE.importing = f"{unit.path}: {stage}"
+
+    try:
+        return import_logs([logs], run, say=note)
+    except (AeronLogError, ImportFault) as error:
+        return str(error)
+    finally:
+        HERE.importing = ""
 
 
 def _named(

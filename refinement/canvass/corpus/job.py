@@ -19,11 +19,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow.compute as pc
 
-from canvass.conformance.findings import COVERAGE
+from canvass.conformance.findings import COVERAGE, key_of
 from canvass.conformance.step_lookup import StepLookup, cache_file, spec_digest
-from canvass.corpus.check import TaskChecker, keys_of
+from canvass.corpus.check import TaskChecker
 from canvass.corpus.plan import Unit, pack
 from canvass.corpus.rows import DIVERGENCE_COLUMNS, QUARANTINE_COLUMNS, VERDICT_COLUMNS
 from canvass.corpus.storage import Place, UrlPath, absolute, files_below, on_this_machine
@@ -127,7 +128,9 @@ class CorpusJob:
                 self._say(f"asking TLC about {counted(count, 'distinct step')}")
                 answers = engine.ask(lookup.digest, steps, self._oracles)
                 self.asked += len(answers)
-                lookup.remember(keys_of(answers), answers["code"].to_numpy())
+                keys = [key_of(key) for key in answers["key"].to_pylist()]
+                codes = answers["code"].to_numpy()
+                lookup.remember(np.array(keys, np.uint64).reshape(-1, 2), codes)
                 refused = answers.filter(pc.field("code") == REFUSED).select(["key"])
                 checker = replace(checker, known=lookup.cached())
                 rows = self._recheck(units, checker, engine.refused(rows, refused))

@@ -46,12 +46,7 @@ LOCAL_SETTINGS: Final = {
 QUIET: Final = Path(__file__).with_name("log4j2.properties")
 """Logging of a driver that is started here, unless the user has a configuration of Spark."""
 
-LAUNCH_SETTINGS: Final = {"spark.ui.showConsoleProgress": "false"}
-"""Settings for the start of a driver. A server of Spark Connect runs already and refuses them."""
-
 SETTINGS: Final = {
-    # Names of columns keep their case.
-    "spark.sql.caseSensitive": "true",
     # Tables are small: Spark's 200 partitions would take longer than the work.
     "spark.sql.shuffle.partitions": "8",
     # Times with a zone, as all readers have them; INT96 has none.
@@ -152,7 +147,7 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         if arguments[-1:] != ["pyspark-shell"]:
             raise SparkUnavailable("PYSPARK_SUBMIT_ARGS does not end with the word pyspark-shell")
         find_java()  # Without Java, Spark says only that its gateway has ended.
-        settings |= LAUNCH_SETTINGS
+        settings["spark.ui.showConsoleProgress"] = "false"  # A server that runs refuses it.
         if "SPARK_CONF_DIR" not in os.environ:
             logging_option = f"-Dlog4j2.configurationFile={QUIET.as_uri()}"
             settings["spark.driver.extraJavaOptions"] = logging_option

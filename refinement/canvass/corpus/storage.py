@@ -18,7 +18,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -272,5 +271,7 @@ def write_table(table: Any, folder: Place) -> None:
 
 def read_table(folder: Place) -> Any:
     """Open a table as a `pyarrow.dataset.Dataset`, with the columns of its partitions."""
+    import pyarrow.dataset as ds  # Loads pandas, which workers do not need.
+
     with store(folder) as (files, path):
         return ds.dataset(path, filesystem=files, partitioning="hive", format="parquet")
