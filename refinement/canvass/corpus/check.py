@@ -132,14 +132,13 @@ def _checked(units: Sequence[Unit], answers: Answers) -> Findings:
                 found.append(_malformed(unit, f"{unit.path}: {unit.code}: {unit.reason}"))
                 continue
             copy = path = files.enter_context(on_this_machine(unit.place))
-            imported = None
+            imported: Any = None
             if unit.kind is UnitKind.AERON_LOGS:
                 path = scratch / str(number) / copy.name
-                result = _imported(unit, copy, path)
-                if isinstance(result, str):
-                    found.append(_malformed(unit, result.replace(str(copy), unit.path)))
+                imported = _imported(unit, copy, path)
+                if isinstance(imported, str):
+                    found.append(_malformed(unit, imported.replace(str(copy), unit.path)))
                     continue
-                imported = result
             places[str(path)] = unit, copy, imported
             checker.add(path)
         findings = checker.findings()
