@@ -117,8 +117,7 @@ class OpenReport:
             clusters=tuple(self._cluster(one, source_id) for one in summary.clusters),
             cluster_count=summary.cluster_count,
             coverage=tuple(
-                api.ActionCoverage(action, events)
-                for action, events in summary.coverage.items()
+                api.ActionCoverage(action, events) for action, events in summary.coverage.items()
             ),
             never_taken=tuple(summary.never_taken),
             runs=self.runs(source_id, "", "", 0),
