@@ -151,7 +151,7 @@ def test_a_summary_alone_is_a_report_of_what_it_lists(tmp_path: Path, bad_run: P
 
 
 def test_a_damaged_report_is_reported_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "summary.json").write_text('{"schema": "canvass.batch/3"}')
+    (tmp_path / "summary.json").write_text('{"schema": "canvass.batch/4"}')
     with serving([tmp_path]) as server:
         reply = server.ask(f"/report/{server.ids[0]}")
 
