@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
 Ids = dict[str, str]
 Saved = Callable[[str], Page]
-WHAT_IF = re.compile(r"What may come next w\s+What else could have come W")
+WHAT_IF = re.compile(r"What next\? w\s+What else\? W")
 
 
 @pytest.fixture

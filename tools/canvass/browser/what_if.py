@@ -217,6 +217,8 @@ class WhatIfRoutes:
             if int(at) >= len(found.states):
                 raise bad_request(f"the counterexample has {len(found.states)} states")
             return _of_state(found.states[int(at)], found.title, f"state {int(at) + 1}")
+        if kind != "run":
+            raise bad_request("kind is one of: counterexample, graph, run")
         run: RunSource = self._store.content("run", name)
         if int(at) >= run.opened.total:
             raise bad_request(f"the run has {run.opened.total:,} events")

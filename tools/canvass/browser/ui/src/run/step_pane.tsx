@@ -96,8 +96,8 @@ function Step(
         {step.divergence ? <p class="remark is-diverges"><span aria-hidden="true">✖ </span>{step.divergence}</p> : null}
         {saved ? null : (
           <p class="row">
-            <a href={whatIfAt("run", run.id, step.eventNumber)}>What may come next <kbd>w</kbd></a>
-            {step.eventNumber > 0 ? <a href={whatIfAt("run", run.id, step.eventNumber - 1)}>What else could have come <kbd>W</kbd></a> : null}
+            <a href={whatIfAt("run", run.id, step.eventNumber)} title="The steps that may come after this one">What next? <kbd>w</kbd></a>
+            {step.eventNumber > 0 ? <a href={whatIfAt("run", run.id, step.eventNumber - 1)} title="The steps that could have come instead">What else? <kbd>W</kbd></a> : null}
           </p>
         )}
       </header>
