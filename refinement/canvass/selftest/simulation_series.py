@@ -173,22 +173,26 @@ def simulate_series(
     profile
         The name in `PROFILES` of the function that chooses the other options from a seed.
     out
-        Folder for recorded runs; None keeps none.
+        Folder for recorded runs; None keeps none. A run is there once it is whole.
     progress
         Called with one line after each run.
     disk_loss
         Whether members lose their disks.
     """
     began_s = time.monotonic()
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
     results: list[RunResult] = []
     steps = found = 0
     keys = np.empty((0, 2), dtype=np.uint64)
     for done in range(1, seeds + 1):
         options = PROFILES[profile](replace(base, seed=base.seed + done - 1))
         options = with_disk_loss(options) if disk_loss else options
-        with TemporaryDirectory() as place:
-            folder = out or Path(place)
-            result, own = _checked(record_run(options, folder), folder)
+        with TemporaryDirectory(dir=out, prefix=".run-") as place:
+            result, own = _checked(record_run(options, Path(place)), Path(place))
+            if out is not None:
+                run = run_id_of(options)
+                (Path(place) / run).rename(out / run)
         keys = np.unique(np.concatenate([keys, own]), axis=0)
         results.append(result)
         steps, found = steps + result.steps, found + len(_findings(result, profile))

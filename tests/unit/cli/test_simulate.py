@@ -7,9 +7,11 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from canvass.selftest import simulation_series
 from canvass.selftest.simulation_series import replay_command
 from canvass.simulation.events import Finding
 from canvass.simulation.options import Options, with_disk_loss
@@ -122,12 +124,28 @@ def test_losses_of_disks_that_cannot_happen_are_refused(command: Command, member
     assert "no disk is lost in a cluster of fewer than 3 members" in err
 
 
-def test_a_folder_that_is_not_empty_is_refused(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "something").write_text("")
-    code, _, err = command("simulate", "--seeds", "1", "--out", tmp_path)
+def test_an_interrupted_series_goes_on_with_the_next_seed(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run is in the folder once it is whole, and no run is written over."""
+    few, simulated = ("--steps", "200", "--out", tmp_path), simulation_series.record_run
 
-    assert code == 2
-    assert "is not empty" in err
+    def interrupted(options: Options, *others: Any) -> RunResult:
+        result = simulated(options, *others)
+        if options.seed == 1:
+            raise KeyboardInterrupt
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(simulation_series, "record_run", interrupted)
+        assert command("simulate", "--seeds", "3", *few)[0] == 130
+    assert [run.name for run in tmp_path.iterdir()] == ["sim-hardened-3-0"]
+
+    code, _, err = command("simulate", "--seeds", "3", *few)
+    assert (code, "--seed-start 1 --seeds 2 goes on after it" in err) == (2, True)
+    assert command("simulate", "--seed-start", "1", "--seeds", "2", *few)[0] == 0
+    assert command("verify", tmp_path)[0] == 0
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_a_cluster_without_members_is_refused(command: Command) -> None:

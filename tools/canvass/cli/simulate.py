@@ -6,6 +6,7 @@ the runs.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,7 +84,8 @@ def simulate(
         typer.Option("--disk-loss", help="Let one of three or more members lose its disk."),
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Record the runs in this folder, new or empty.")
+        Path | None,
+        typer.Option(help="Record the runs in this folder, beside others."),
     ] = None,
     output: Output = Format.HUMAN,
 ) -> None:
@@ -102,15 +104,19 @@ def simulate(
 
     canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
     """
-    from canvass.selftest.simulation_series import simulate_series
+    from canvass.selftest.simulation_series import run_id_of, simulate_series
     from canvass.simulation.faults import LEAST_TO_REPAIR
     from canvass.simulation.options import PROFILES, Options
 
-    if out is not None and out.exists() and any(out.iterdir()):
-        raise CommandError(f"{out} is not empty")
     if profile not in PROFILES:
         raise CommandError(f"--profile {profile} is none of {', '.join(PROFILES)}")
     base = Options(seed_start, members, revision.value, steps)
+    wanted = range(seed_start, seed_start + seeds) if out is not None else ()
+    kept = [k for k in wanted if out and (out / run_id_of(replace(base, seed=k))).exists()]
+    if kept:
+        left = seed_start + seeds - kept[-1] - 1
+        goes_on = f"; --seed-start {kept[-1] + 1} --seeds {left} goes on after it" if left else ""
+        raise CommandError(f"{out} has the run of seed {kept[-1]}{goes_on}")
     if disk_loss and members < LEAST_TO_REPAIR:
         raise CommandError(
             f"{counted(members, 'member')}: no disk is lost in a cluster of fewer"
