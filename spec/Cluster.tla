@@ -282,9 +282,9 @@ TakeLeaderReady(i) ==
     /\ Cycle(i, "LEADER_READY", LeaderReady,
           ReadyInputs(i, {NULL_POSITION, member[i].publicationPosition + 1}))
 TakeFollowerLogReplication(i) ==
-    LET ends == {NULL_POSITION} \cup IF BoundError(i) THEN {member[i].recordedPosition} ELSE {}
-    IN  Cycle(i, "FOLLOWER_LOG_REPLICATION", FollowerLogReplication,
-              {[x EXCEPT !.position = p] : x \in Intervals(i), p \in ends})
+    /\ LET ends == {NULL_POSITION} \cup IF BoundError(i) THEN {member[i].recordedPosition} ELSE {}
+       IN  Cycle(i, "FOLLOWER_LOG_REPLICATION", FollowerLogReplication,
+                 {[x EXCEPT !.position = p] : x \in Intervals(i), p \in ends})
 TakeFollowerReplay(i)       == /\ Cycle(i, "FOLLOWER_REPLAY", FollowerReplay, Intervals(i))
 TakeFollowerCatchupInit(i)  == /\ Cycle(i, "FOLLOWER_CATCHUP_INIT", FollowerCatchupInit, {NoInput})
 TakeFollowerCatchupAwait(i) ==

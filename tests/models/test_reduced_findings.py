@@ -25,8 +25,8 @@ from canvass.cluster.rules import Rules
 from canvass.lanes.of_counterexample import action_name
 from canvass.spec import ModelEntry, load_manifest, spec_root
 from canvass.tlc import TlcConfig, TraceState, check
+from canvass.tlc.given import given
 from support.findings import config_of, found_by_reduced_searches, models_of_a_push, run_of
-from support.tla_values import bound
 
 REPLAYED = Path(__file__).parent / "Replayed.tla"
 MODELS = {model.name: model for model in load_manifest().models}
@@ -79,7 +79,7 @@ def test_each_step_is_one_of_the_unreduced_cluster(model: ModelEntry, tmp_path: 
     states = states_of(model)
     behaviour = tuple(dict(state.values) for state in states)
     found = check(
-        *bound(REPLAYED, replaying(model), "Behaviour", behaviour, tmp_path),
+        *given(REPLAYED, replaying(model), {"Behaviour": behaviour}, tmp_path),
         library=(spec_root(), REPLAYED.parent),
         check_deadlock=False,
         workers=1,

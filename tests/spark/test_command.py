@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ def test_a_divergence_fails_until_the_tables_know_it(
     assert "asking TLC" not in captured.err
     assert ">new<" in (tmp_path / "second" / "report.html").read_text()
 
-    edit_event(corpus / "run-3" / "member-1.ndjson", -1, forged_commit)
+    os.utime(corpus / "run-2" / "member-1.ndjson", ns=(1, 1))  # It is verified again.
     words[words.index(str(tmp_path / "second"))] = str(tmp_path / "third")
     assert run(words) == 0
     assert "(known)" in capsys.readouterr().out

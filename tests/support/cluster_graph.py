@@ -11,8 +11,8 @@ import numpy as np
 from canvass.graph.dump_folder import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
 from canvass.graph.folders import ID_BYTES
 from canvass.graph.values import interned
+from canvass.tlc.given import from_python
 from support.page_material import cluster_state
-from support.tla_values import from_python
 
 ACTIONS = ("Lose", "TakeNominate", "TakeOnRequestVote")
 NOMINATED, ASKED, GRANTED, TWO_LEAD = 0, 1, 2, 3

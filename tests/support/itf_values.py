@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from canvass.tlc.errors import TlaValueError
+from canvass.tlc.given import from_python
 from canvass.tlc.values import ModelValue, Value, check_integer, function
-from support.tla_values import from_python
 
 
 def from_itf_value(data: Any) -> Value:

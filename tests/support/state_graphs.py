@@ -11,7 +11,7 @@ from canvass.graph.dump_folder import DumpOrigin, DumpView, write_dump_graph
 from canvass.graph.dump_import import read_graph
 from canvass.graph.open import open_view
 from canvass.tlc import format_value
-from support.tla_values import from_python
+from canvass.tlc.given import from_python
 
 State = Mapping[str, Any]
 Edge = tuple[int, str, int]

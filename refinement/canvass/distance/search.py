@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import msgspec
@@ -29,6 +30,7 @@ from canvass.steps.oracle import constants_of
 from canvass.steps.renaming import map_message, map_state, ranks
 from canvass.tlc import CheckResult, Outcome, TlcOptions, Violation, check
 from canvass.tlc.config import TlcConfig, parse_config
+from canvass.tlc.given import given
 from canvass.traces.layout import NumberKind, kind
 
 UnderWay = tuple[int, int, Message]
@@ -283,19 +285,18 @@ def search(
         "MaxFaults": MAX_CRASHES,
         "MaxUnderWay": MAX_UNDER_WAY + len(small.under_way),
     }
-    result = check(
-        root / f"{MODULE}.tla",
-        configuration(root, wanted, moment.rules),
-        constants=constants,
-        jar=options.jar,
-        java=options.java,
-        workers=1,  # With several, the behaviour found may not be a shortest one.
-        heap_mib=HEAP_MIB,
-        stack_mib=STACK_MIB,
-        timeout_s=bounds.seconds,
-        check_deadlock=False,
-        library=(root,),
-    )
+    config = configuration(root, wanted, moment.rules)
+    with TemporaryDirectory(prefix="canvass-distance-") as folder:
+        result = check(
+            *given(root / f"{MODULE}.tla", config, constants, Path(folder)),
+            options=options,
+            workers=1,  # With several, the behaviour found may not be a shortest one.
+            heap_mib=HEAP_MIB,
+            stack_mib=STACK_MIB,
+            timeout_s=bounds.seconds,
+            check_deadlock=False,
+            library=(root,),
+        )
     violation = result.violations[0] if result.violations else None
     steps = len(violation.states) - 1 if violation else None
     faults: Counter[str] = Counter()

@@ -32,9 +32,9 @@ from canvass.tlc import (
     read_dump,
     sort_key,
 )
+from canvass.tlc.given import from_python
 from support.examples import examples
 from support.state_graphs import dot_text, numbered, view_of
-from support.tla_values import from_python
 from support.tlc_cases import FIXTURES
 
 atoms = st.one_of(

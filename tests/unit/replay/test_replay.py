@@ -21,10 +21,10 @@ from canvass.replay.report import Replay, nothing_taken, replay
 from canvass.replay.walk import Walker
 from canvass.tlc import Function, ModelValue, Value, sort_key
 from canvass.tlc.convert import to_itf_value
+from canvass.tlc.given import from_python
 from support.examples import examples
 from support.naive_replay import Naive
 from support.state_graphs import dot_text, numbered, view_of
-from support.tla_values import from_python
 
 ACTIONS = ("Go", "Stop")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from canvass.tlc import Value, parse_value
 from canvass.tlc.changes import Change, ChangeKind, changes, state_changes
-from support.tla_values import from_python
+from canvass.tlc.given import from_python
 
 
 def shown(before: str, after: str) -> list[str]:

@@ -35,7 +35,7 @@ from canvass.tlc import (
     run,
 )
 from canvass.tlc.events import Event, InitialStates
-from support.tla_values import bound, from_python
+from canvass.tlc.given import from_python, given
 from support.tlc_cases import CASES, FIXTURES, SHAPES, SIMPLE, SPECS, counter
 from support.tlc_reading import EXIT_CODES, interpret, recorded
 
@@ -108,7 +108,7 @@ def test_values_of_every_kind_are_read_as_they_were_written(tmp_path: Path) -> N
     )
 
     result = check(
-        *bound(SPECS / "Shapes.tla", SHAPES, "Thing", thing, tmp_path),
+        *given(SPECS / "Shapes.tla", SHAPES, {"Thing": thing}, tmp_path),
         library=(SPECS,),
         dump=tmp_path / "s.dot",
         heap_mib=HEAP_MIB,

@@ -23,9 +23,9 @@ from canvass.tlc import (
     to_itf_trace,
 )
 from canvass.tlc.convert import to_itf_value
+from canvass.tlc.given import from_python
 from canvass.tlc.values import same
 from support.itf_values import from_itf_value
-from support.tla_values import from_python
 from support.tlc_values import values
 
 KINDS: list[Value] = [
