@@ -51,7 +51,7 @@ ELSEWHERE: Final = re.compile(
 )
 """Commands that have tests elsewhere: they take very long, or need what is not here."""
 NIGHT: Final = re.compile(
-    r"check(?! --list)|prove|run|simulate(?!.*--seed-start)|batch|selftest|verify (my-c|CORPUS)"
+    r"check(?! --list)|prove|run|simulate(?!.* --seeds 1 )|batch|selftest|verify (my-c|CORPUS)"
     r"|distance|browse|.*--engine tlc|graph (?!.* (twice|jugs))"
 )
 """Commands that a push has no time for."""
