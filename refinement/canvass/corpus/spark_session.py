@@ -56,15 +56,8 @@ SETTINGS: Final = {
 
 
 VARIABLES: Final = (
-    "JAVA_HOME",
-    "JAVA_TOOL_OPTIONS",
-    "PYSPARK_DRIVER_PYTHON",
-    "PYSPARK_PYTHON",
-    "PYSPARK_SUBMIT_ARGS",
-    "SPARK_CONF_DIR",
-    "SPARK_HOME",
-    "SPARK_LOCAL_IP",
-    "SPARK_REMOTE",
+    *("JAVA_HOME", "JAVA_TOOL_OPTIONS", "PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"),
+    *("PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME", "SPARK_LOCAL_IP", "SPARK_REMOTE"),
     "SPARK_SUBMIT_OPTS",
 )
 """Variables of the environment that change how Spark starts; an error names the ones in use."""
@@ -135,16 +128,13 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
 
     # Workers must be the Python that has canvass, whatever `python3` is on the path.
     own = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    environment = os.environ
-    given = ", ".join(x for x in VARIABLES if x in environment and environment[x] != own.get(x))
+    given = ", ".join(x for x in VARIABLES if os.environ.get(x, own.get(x)) != own.get(x))
     given = given and f" (the environment sets {given})"
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    chosen = master if master is not None or submitted else DEFAULT_MASTER
+    chosen = master if master or "PYSPARK_GATEWAY_PORT" in os.environ else DEFAULT_MASTER
     connect = chosen is not None and chosen.startswith("sc://")
     settings = dict(SETTINGS)
     if chosen is not None and not connect:
-        arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell").split()
-        if arguments[-1:] != ["pyspark-shell"]:
+        if os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell").split()[-1:] != ["pyspark-shell"]:
             raise SparkUnavailable("PYSPARK_SUBMIT_ARGS does not end with the word pyspark-shell")
         find_java()  # Without Java, Spark says only that its gateway has ended.
         settings["spark.ui.showConsoleProgress"] = "false"  # A server that runs refuses it.
@@ -162,11 +152,7 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
         builder = builder.config(name, value)
     running = SparkSession.getActiveSession() is not None
     logging.getLogger().addFilter(_is_no_interrupt)
-    handler = signal.getsignal(signal.SIGINT)
     session = _started(builder, chosen or "the master of spark-submit", given, connect=connect)
-    if threading.current_thread() is threading.main_thread():
-        # Spark's own handler calls the JVM in the middle of another call.
-        signal.signal(signal.SIGINT, handler)
     try:
         yield session
     except KeyboardInterrupt:
@@ -180,8 +166,14 @@ def open_session(master: str | None = None) -> Iterator[SparkSession]:
 def _started(
     builder: SparkSession.Builder, master: str, given: str, *, connect: bool
 ) -> SparkSession:
+    # A JVM whose driver ends while it starts goes on forever, so Ctrl-C waits for its start.
+    held: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main:
+        signal.signal(signal.SIGINT, lambda number, _: held.append(number))
     try:
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
     except (ImportError, SystemExit) as error:
         # In a program without a file pyspark ends the process without an error.
         needed = install_command("connect" if connect else "spark")
@@ -189,6 +181,13 @@ def _started(
         raise SparkUnavailable(reason) from None
     except Exception as error:
         raise SparkUnavailable(f"no session on {master}: {_first_line(error)}{given}") from error
+    finally:
+        if is_main:  # Spark's own handler calls the JVM in the middle of another call.
+            signal.signal(signal.SIGINT, handler)
+    if held and handler is not signal.SIG_IGN:
+        session.stop()
+        raise KeyboardInterrupt
+    return session
 
 
 def _check_address(master: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -278,3 +280,30 @@ def test_java_is_asked_for_before_spark_starts(monkeypatch: pytest.MonkeyPatch) 
     reason = r"no Java at /nowhere.*install OpenJDK"
     with pytest.raises(JavaError, match=reason), open_session("local[1]"):
         pass
+
+
+@pytest.mark.usefixtures("reachable")
+def test_an_interrupt_waits_for_the_start_and_stops_the_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A JVM whose driver ends while it starts would go on forever."""
+    done: list[str] = []
+
+    class Session:
+        def stop(self) -> None:
+            done.append("stopped")
+
+    class Slow(Nowhere):
+        def getOrCreate(self) -> Any:  # noqa: N802 (as in pyspark)
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("started")
+            return Session()
+
+    monkeypatch.setattr(spark_session, "_builder", Slow)
+    before = signal.getsignal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt), open_session("local[1]"):
+        done.append("used")
+
+    assert done == ["started", "stopped"]
+    assert signal.getsignal(signal.SIGINT) is before
