@@ -84,7 +84,7 @@ def test_a_few_runs_are_a_list_in_natural_order_and_are_checked(
         expect(rows.nth(1)).to_contain_text("CONFORMS")
         expect(rows.nth(3)).to_contain_text("MALFORMED")
         expect(rows.nth(3)).to_contain_text("member-0.ndjson")
-        # Members, elections, and the time without a leader of those that could be read.
+        # Members, elections, and the time without a leader, of each run that can be read.
         heads = page.locator(".events thead th").all_inner_texts()
         cells = dict(zip(heads, rows.nth(1).locator("td").all(), strict=True))
         expect(cells["members"]).to_have_text("3")

@@ -68,7 +68,7 @@ Graph = Annotated[Path | None, typer.Option(help="A state graph whose steps coun
 Cache = Annotated[str | None, typer.Option(help="Folder of the cache of TLC's answers.")]
 Oracles = Annotated[int, typer.Option(min=1, help="Maximum number of TLC processes at once.")]
 Fails = Annotated[
-    FailOn, typer.Option(help="Fail on any divergence, or on those that are new in the tables.")
+    FailOn, typer.Option(help="Fail on any divergence, or only on kinds that the tables lack.")
 ]
 
 

@@ -9,7 +9,7 @@ import { ExportMenu, savedPageOf } from "../exports/export_menu";
 import { useKeys } from "../keys/keys";
 import { LanesScroller } from "../lanes/lanes_scroller";
 import { Awaited } from "../parts/note";
-import { StateTree } from "../parts/state_tree";
+import { StateSection } from "../parts/state_tree";
 import { Tabs } from "../parts/tabs";
 import { formatRoute, go } from "../route/route";
 import { clamp } from "../run/event_at";
@@ -105,18 +105,10 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
                 {found.stuttering && at === last ? <p class="remark">No further step happens.</p> : null}
                 {found.lanes && !saved ? <p><a href={whatIfAt("counterexample", found.id, at)}>What may come next <kbd>w</kbd></a></p> : null}
               </header>
-              <section>
-                <div class="section-line">
-                  <h3>State</h3>
-                  {before ? (
-                    <label class="check">
-                      <input type="checkbox" checked={onlyDifferent} onChange={(event) => setOnlyDifferent(event.currentTarget.checked)} />
-                      only what the step changed
-                    </label>
-                  ) : null}
-                </div>
-                <StateTree tree={withWords(state.tree)} base={before && withWords(before.tree)} onlyDifferent={onlyDifferent && before !== undefined} />
-              </section>
+              <StateSection
+                tree={withWords(state.tree)} before={before && withWords(before.tree)}
+                onlyDifferent={onlyDifferent} choose={setOnlyDifferent}
+              />
               {found.operator ? (
                 <section data-property={found.property}>
                   <h3>{`The property, ${found.operator.module}, line ${found.operator.line}`}</h3>

@@ -31,6 +31,36 @@ export function StateTree(
   );
 }
 
+/** The state after a step as a section, with a choice between all fields and those that the step changed. */
+export function StateSection(
+  { tree, before, onlyDifferent, choose, first = "", said = "", next }: {
+    tree: Json;
+    before: Json | undefined;
+    onlyDifferent: boolean;
+    choose: (onlyDifferent: boolean) => void;
+    /** Said of a state that has none before it. */
+    first?: string;
+    said?: string;
+    next?: (path: string) => void;
+  },
+) {
+  return (
+    <section>
+      <div class="section-line">
+        <h3>State</h3>
+        {before !== undefined ? (
+          <label class="check">
+            <input type="checkbox" checked={onlyDifferent} onChange={(event) => choose(event.currentTarget.checked)} />
+            only what the step changed
+          </label>
+        ) : first ? <span class="soft">{first}</span> : null}
+      </div>
+      {said ? <p class="soft" role="status" data-said>{said}</p> : null}
+      <StateTree tree={tree} base={before} onlyDifferent={onlyDifferent && before !== undefined} next={next} />
+    </section>
+  );
+}
+
 function Row(
   { row, onlyDifferent, next }: {
     row: TreeRow;

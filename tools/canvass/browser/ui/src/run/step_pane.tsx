@@ -5,7 +5,7 @@ import { saved } from "../api/client";
 import type { LaneEvent, RunView, SourceLine, StepView } from "../api/types";
 import { CopyButton } from "../parts/copied";
 import { Awaited, Failed } from "../parts/note";
-import { StateTree } from "../parts/state_tree";
+import { StateSection } from "../parts/state_tree";
 import { Parts } from "../parts/parts";
 import { formatRoute, linkTo } from "../route/route";
 import { whatIfAt } from "../what_if/what_if_page";
@@ -110,26 +110,10 @@ function Step(
         <h3>Sent</h3>
         <Parts value={step.sends} none="Nothing." />
       </section>
-      <section>
-        <div class="section-line">
-          <h3>State</h3>
-          {before ? (
-            <label class="check">
-              <input
-                type="checkbox"
-                checked={onlyDifferent}
-                onChange={(input) => setOnlyDifferent(input.currentTarget.checked)}
-              />
-              only what the step changed
-            </label>
-          ) : <span class="soft">the first recorded state</span>}
-        </div>
-        {said ? <p class="soft" role="status" data-said>{said}</p> : null}
-        <StateTree
-          tree={step.after} base={before} onlyDifferent={before !== undefined && onlyDifferent}
-          next={(path) => toChange(step.member, path)}
-        />
-      </section>
+      <StateSection
+        tree={step.after} before={before} onlyDifferent={onlyDifferent} choose={setOnlyDifferent}
+        first="the first recorded state" said={said} next={(path) => toChange(step.member, path)}
+      />
       <section>
         <h3>In the state graph</h3>
         {step.graphPending ? <p class="soft" data-pending>Looking it up …</p> : step.graph ? (

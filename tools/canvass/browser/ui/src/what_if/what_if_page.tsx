@@ -12,7 +12,7 @@ import { useKeys } from "../keys/keys";
 import { LanesScroller } from "../lanes/lanes_scroller";
 import { CopyButton } from "../parts/copied";
 import { Failed } from "../parts/note";
-import { StateTree } from "../parts/state_tree";
+import { StateSection } from "../parts/state_tree";
 import { Tabs } from "../parts/tabs";
 import type { Place } from "../route/place";
 import { formatRoute, go } from "../route/route";
@@ -121,18 +121,9 @@ export function WhatIfPage({ source, rest, query }: Place) {
             ) : null}
           </section>
           {state ? (
-            <section>
-              <div class="section-line">
-                <h3>State</h3>
-                {before ? (
-                  <label class="check">
-                    <input type="checkbox" checked={onlyDifferent} onChange={(event) => setOnlyDifferent(event.currentTarget.checked)} />
-                    only what the step changed
-                  </label>
-                ) : null}
-              </div>
-              <StateTree tree={state.tree as Json} base={before?.tree} onlyDifferent={onlyDifferent && before !== undefined} />
-            </section>
+            <StateSection
+              tree={state.tree as Json} before={before?.tree} onlyDifferent={onlyDifferent} choose={setOnlyDifferent}
+            />
           ) : null}
         </aside>
       </div>
