@@ -7,8 +7,8 @@ import pytest
 
 from canvass.cluster.core import step
 from canvass.cluster.rules import Rules
-from canvass.selftest.kill_matrix import MUTANTS, load, read_mutants
 from support.arbitrary_steps import arbitrary_steps
+from support.mutants import MUTANTS, load, read_mutants
 
 STEPS = 4_000
 

@@ -17,13 +17,13 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.selftest.kill_matrix import MUTANTS, load
 from canvass.selftest.runs import record_run
 from canvass.simulation.options import PROFILES, Options, rng_of
 from canvass.simulation.simulator import Simulator
 from canvass.spec import Expected, load_manifest, spec_root
 from support.core_clusters import EndingCluster
 from support.findings import config_of
+from support.mutants import MUTANTS, load
 from support.surviving_mutants import EQUAL, MASKED
 
 SEEDS: Final = 4

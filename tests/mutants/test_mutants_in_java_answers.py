@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from canvass.aeron_driver.comparison import reviewed_classes
 from canvass.aeron_driver.drivable import GraphSteps, Requests
 from canvass.aeron_driver.driving import Steps
-from canvass.selftest.edges import Trials, find_kill
-from canvass.selftest.kill_matrix import MODELS, MUTANTS, actions_reached, load
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
+from support.edges import MODELS, Trials, find_kill
 from support.graphs import graph_of
 from support.java_answers import drivable_steps
+from support.mutants import MUTANTS, actions_reached, load
 
 pytestmark = [pytest.mark.tlc, pytest.mark.night]
 

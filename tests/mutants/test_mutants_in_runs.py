@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from canvass.conformance.step_lookup import StepLookup
-from canvass.selftest.kill_matrix import MUTANTS
 from canvass.selftest.runs import CoreThenOracle
+from support.mutants import MUTANTS
 from support.traced_mutants import TracedRun, trace_mutants
 
 

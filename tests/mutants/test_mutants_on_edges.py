@@ -1,12 +1,12 @@
 """Each mutant of the core differs from an edge of a state graph.
 
-That the core differs from none, in its effects as well, is `test_graph_equivalence`.
+That the core differs from none is `test_graph_equivalence`.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Final
 
@@ -15,22 +15,16 @@ from msgspec.structs import replace
 
 from canvass.cluster import core
 from canvass.cluster.core import Handler
-from canvass.cluster.effects import AdvanceCommit, PersistCandidateTerm, Send, StopReplay
-from canvass.cluster.member import ElectionState, Input, Member, Role, new_member
+from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import AppendPosition, NewLeadershipTerm, Vote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.predicates import is_closed, is_publisher
 from canvass.cluster.rules import Rules
-from canvass.selftest.edges import disagreement, find_kill
-from canvass.selftest.kill_matrix import (
-    MODELS,
-    MUTANTS,
-    Graphs,
-    actions_reached,
-    kill_mutants,
-    load,
-)
+from canvass.steps.oracle import ask
+from canvass.steps.step import Step
 from canvass.traces.actions import Action
+from support.edges import MODELS, Trials, find_kill, trials_of
+from support.mutants import MUTANTS, actions_reached, load
 from support.surviving_mutants import EQUAL
 
 pytestmark = pytest.mark.tlc
@@ -80,73 +74,71 @@ def within(fact: Callable[[int, Member, Input], bool], broken: Handler, sound: H
     return handler
 
 
+Graphs = Callable[[str, int], Trials]
+
+
 @pytest.fixture(scope="module")
 def graphs(pytestconfig: pytest.Config) -> Graphs:
-    assert pytestconfig.cache is not None
-    return Graphs(pytestconfig.cache.mkdir("graphs"))
+    return cache(partial(trials_of, pytestconfig))
 
 
-def test_every_mutant_is_killed(graphs: Graphs, capsys: pytest.CaptureFixture[str]) -> None:
-    results = kill_mutants(graphs)
-    alive = [result.mutant.name for result in results if result.kill is None]
-    with capsys.disabled():
-        sys.stdout.write(f" {len(results)} mutants, {len(alive)} alive ")
-
-    assert alive == []
-    assert len(results) == len(MUTANTS) >= 100
-
-
-def test_a_mutant_is_reported_with_the_action_and_where_the_spec_defines_it(graphs: Graphs) -> None:
-    (result,) = kill_mutants(graphs, [MUTANTS["vote_twice_in_a_term"]])
-
-    assert result.kill is not None
-    assert result.kill.action is Action.ON_REQUEST_VOTE
-    assert result.kill.operator.startswith("OnRequestVote, Election.tla:")
-    assert result.kill.difference
+UNREACHABLE: Final[dict[str, tuple[Action, Callable[[Member], Member]]]] = {
+    "vote_lowers_the_candidate_term_on_disk": (
+        Action.ON_REQUEST_VOTE,
+        lambda s: replace(s, persisted_candidate_term_id=4),
+    ),
+    "votes_of_an_earlier_ballot_are_kept": (
+        Action.NOMINATE,
+        lambda s: replace(s, members=tuple(replace(one, vote=0) for one in s.members)),
+    ),
+}
+"""Mutants that no edge shows: an action, and a change to a state that no member reaches."""
 
 
-def test_a_removed_effect_of_each_kind_is_found(graphs: Graphs) -> None:
-    seen: set[str] = set()
-    found: set[str] = set()
-    for revision, member_count in (("1.50", 3), ("1.50", 2)):
-        trials = graphs.of(revision, member_count)
-        for action in Action:
-            for source, given, target, _ in trials.of(action)[:3_000]:
-                before = trials.states[source]
-                outcome = core.step(trials.rules, 0, before, action.value, trials.inputs[given])
-                if outcome is None or target < 0:
-                    continue
-                for place, effect in enumerate(outcome.effects):
-                    rest = outcome.effects[:place] + outcome.effects[place + 1 :]
-                    seen.add(type(effect).__name__)
-                    if disagreement(before, action.value, outcome.next, rest):
-                        found.add(type(effect).__name__)
+@pytest.mark.parametrize("key", MODELS, ids=str)
+def test_every_mutant_is_killed(graphs: Graphs, key: tuple[str, int]) -> None:
+    """The mutants that show in effects only are killed in `test_mutants_simulated`."""
+    mutants = [
+        one
+        for one in MUTANTS.values()
+        if (one.revision, one.member_count) == key
+        and one.shows_in == "outcome"
+        and not one.unreachable
+    ]
+    kills = {
+        one.name: find_kill(graphs(*key), load(one), actions_reached(one))[0] for one in mutants
+    }
 
-    assert seen - found == {"Send", "JoinLog"}, "the edges have the sends; JoinLog changes no state"
-    assert len(found) >= 20
+    assert [name for name, kill in kills.items() if kill is None] == []
+    assert mutants
 
 
-def test_effects_with_a_wrong_value_or_in_the_wrong_order_are_found() -> None:
-    state = new_member(3)
-    after = replace(state, commit_position=2, persisted_candidate_term_id=4)
-    vote = Send(1, Vote(4, -1, 0, 1, 0, True))
-    term, commit = PersistCandidateTerm(4), AdvanceCommit(2)
+def test_the_models_are_those_of_all_mutants() -> None:
+    assert {(one.revision, one.member_count) for one in MUTANTS.values()} == set(MODELS)
+    assert len(MUTANTS) >= 100
 
-    assert disagreement(state, "Nominate", after, (term, vote, commit)) == ""
-    assert "commit is 1" in disagreement(state, "Nominate", after, (term, AdvanceCommit(1)))
-    assert "after a send" in disagreement(state, "Nominate", after, (vote, term, commit))
-    assert "no replay runs" in disagreement(state, "Nominate", after, (term, commit, StopReplay()))
+
+@pytest.mark.parametrize("name", UNREACHABLE)
+def test_the_oracle_refuses_an_unreachable_mutants_step(graphs: Graphs, name: str) -> None:
+    action, change = UNREACHABLE[name]
+    trials, broken = graphs("1.50", 3), load(MUTANTS[name])
+    for source, given, _, _ in trials.of(action):
+        before, x = change(trials.states[source]), trials.inputs[given]
+        outcome = broken.step(trials.rules, 0, before, action.value, x)
+        if outcome is not None and outcome != core.step(trials.rules, 0, before, action.value, x):
+            sends = tuple((send.to, send.message) for send in outcome.sends)
+            (answer,) = ask(trials.rules, [Step(0, before, action, x, outcome.next, sends)])
+            break
+
+    assert not answer.allowed
 
 
 def test_the_facts_that_make_two_mutants_unreachable_hold_in_every_state(graphs: Graphs) -> None:
     """So no edge kills these mutants; only the oracle does."""
     unreachable = {mutant.name for mutant in MUTANTS.values() if mutant.unreachable}
-    states = [state for key in MODELS for state in graphs.of(*key).states]
+    states = [state for key in MODELS for state in graphs(*key).states]
 
-    assert unreachable == {
-        "vote_lowers_the_candidate_term_on_disk",
-        "votes_of_an_earlier_ballot_are_kept",
-    }
+    assert unreachable == UNREACHABLE.keys()
     for state in states:
         if state.election_state not in (ElectionState.INIT, ElectionState.CLOSED):
             assert state.persisted_candidate_term_id <= state.candidate_term_id
@@ -163,9 +155,9 @@ def test_an_equal_mutant_equals_the_core_where_its_fact_holds(graphs: Graphs, na
         action.value: within(fact, broken.ACTIONS[action.value], core.ACTIONS[action.value])
         for action in actions
     }
-    kill, _ = find_kill(graphs.of("1.50", 3), broken, actions)
+    kill, _ = find_kill(graphs("1.50", 3), broken, actions)
     results = [
-        find_kill(graphs.of(*key), SimpleNamespace(ACTIONS=handlers), actions) for key in MODELS
+        find_kill(graphs(*key), SimpleNamespace(ACTIONS=handlers), actions) for key in MODELS
     ]
 
     assert (kill is None) == bool(MUTANTS[name].unreachable)
@@ -180,7 +172,7 @@ def test_an_edit_reaches_the_actions_that_use_the_edited_definition() -> None:
 
 
 def test_a_mutant_differs_in_no_action_that_its_edit_does_not_reach(graphs: Graphs) -> None:
-    trials = graphs.of("1.50", 2)
+    trials = graphs("1.50", 2)
     for mutant in MUTANTS.values():
         others = set(Action) - set(actions_reached(mutant))
         broken = load(mutant)
@@ -188,3 +180,9 @@ def test_a_mutant_differs_in_no_action_that_its_edit_does_not_reach(graphs: Grap
             for source, given, _, _ in trials.of(action)[:5]:
                 args = (trials.rules, 0, trials.states[source], trials.inputs[given])
                 assert broken.ACTIONS[action.value](*args) == core.ACTIONS[action.value](*args)
+
+
+def test_every_action_with_an_effect_is_reached_by_a_mutant() -> None:
+    reached = {action for mutant in MUTANTS.values() for action in actions_reached(mutant)}
+
+    assert set(Action) - reached == {Action.ON_TERMINATION_ACK}

@@ -16,7 +16,6 @@ from canvass.cluster import core
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
 from canvass.conformance.verify import check_units
-from canvass.selftest.kill_matrix import MUTANTS
 from canvass.selftest.runs import CoreThenOracle, record_run
 from canvass.traces.counts import counted
 from support.core_clusters import (
@@ -27,6 +26,7 @@ from support.core_clusters import (
     simulate_core_cluster,
 )
 from support.mutant_search import search_options
+from support.mutants import MUTANTS
 from support.simulated_mutants import SimulatedKill, simulate_mutant, wrong_with
 from support.surviving_mutants import EQUAL, MASKED, RARE
 
@@ -39,9 +39,9 @@ QUICK: Final = (
     "nominee_is_silent",
     "quorum_of_half",
     "replication_ends_without_a_commit",
-    "services_do_not_receive_the_commit",
     "short_copy_is_taken_for_whole",
     "vote_without_persisting",
+    *(name for name, mutant in MUTANTS.items() if mutant.shows_in == "effects"),
 )
 ROW: Final = re.compile(r"^\| `(\w+)` \| (\w+) \| (\d+) \| (.*) \|$", re.MULTILINE)
 
@@ -66,7 +66,7 @@ Each mutant has one of these results:
   `tests/mutants/test_equal_mutants.py`.
 
 {rare} left that only rarer runs could show. The state graphs kill all but two; no state that a member can reach shows these two
-([selftest](../guide/selftest.md)).
+(`tests/mutants/test_mutants_on_edges.py`).
 
     pytest -m night tests/mutants/test_mutants_simulated.py       # with --rewrite it writes this page
 

@@ -11,12 +11,12 @@ import pytest
 from canvass.cluster.core import ACTIONS, step
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.selftest.kill_matrix import MUTANTS, load
 from canvass.selftest.simulation_series import record_run, simulate
 from canvass.simulation.options import PROFILES, Faults, Options, swarm
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.run import LoadedRun, RunFolder
 from canvass.traces.schema import to_core_input
+from support.mutants import MUTANTS, load
 
 STEPS = 1_000
 SEEDS = range(24)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from canvass.selftest.kill_matrix import Mutant
 from canvass.simulation.options import CUT_KINDS, FAST, PROFILES, Options, rng_of, swarm
+from support.mutants import Mutant
 
 STEPS: Final = 1_500
 _SHORT: Final = 700

@@ -26,13 +26,13 @@ from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
 from canvass.conformance.verify import check_units
 from canvass.node import node
-from canvass.selftest.kill_matrix import Core, Mutant, load_member
 from canvass.selftest.simulation_series import simulate
 from canvass.simulation.options import Options
 from canvass.simulation.simulator import Simulator
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
 from support.mutant_search import search_options
+from support.mutants import Core, Mutant, load_member
 from support.traced_mutants import Watched
 
 RECORDED: Final = 300

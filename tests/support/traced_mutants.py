@@ -17,8 +17,8 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_units
-from canvass.selftest.kill_matrix import Core, Mutant, load
 from canvass.selftest.runs import record_run
+from support.mutants import Core, Mutant, load
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Outside a checkout the self-test loads mutants and makes runs."""
+"""Outside a checkout the self-test makes runs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ SCRIPT = """
 import sys, tempfile
 from pathlib import Path
 from canvass.steps.core_answer import core_answer
-from canvass.selftest import kill_matrix, runs
+from canvass.selftest import runs
 
-assert str(kill_matrix.SOURCES).startswith(sys.argv[1]), kill_matrix.SOURCES
-for mutant in kill_matrix.MUTANTS.values():
-    kill_matrix.load(mutant)
+assert runs.__file__.startswith(sys.argv[1]), runs.__file__
 ask_core = lambda rules, steps: [core_answer(rules, step) for step in steps]
 with tempfile.TemporaryDirectory() as folder:
     found = runs.check_runs(Path(folder), good=2, corrupted=16, oracle=ask_core)
-print(len(kill_matrix.MUTANTS), found.good, found.corrupted.total(), len(found.wrong))
+print(found.good, found.corrupted.total(), len(found.wrong))
 """
 
 pytestmark = [pytest.mark.wheel, pytest.mark.night]  # The kernels are compiled anew: half a minute.
@@ -47,6 +45,5 @@ def test_selftest_needs_nothing_of_the_checkout(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    mutants, good, corrupted, wrong = map(int, done.stdout.split())
-    assert mutants >= 100
+    good, corrupted, wrong = map(int, done.stdout.split())
     assert (good, corrupted, wrong) == (2, 16, 0)

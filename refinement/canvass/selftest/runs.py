@@ -31,9 +31,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.step_lookup import Ask, StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_units
-from canvass.graph.artifact import open_keys
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal, RecordedRun
-from canvass.selftest.kill_matrix import GraphReport, MutantResult
 from canvass.simulation.log_contents import Log
 from canvass.simulation.world import World
 from canvass.steps.core_answer import core_answer
@@ -328,7 +326,6 @@ def check_runs(
     good: int,
     corrupted: int,
     seed: int = 0,
-    graphs: Sequence[Path] = (),
     oracle: Ask = ask,
     progress: Progress | None = None,
 ) -> RunsResult:
@@ -342,8 +339,6 @@ def check_runs(
         Minimum numbers of runs.
     seed
         Seed of all runs.
-    graphs
-        Folders of state graphs, whose steps count as known.
     oracle
         Confirms the core's answers.
     progress
@@ -352,8 +347,7 @@ def check_runs(
     report = progress or (lambda _text: None)
     result = RunsResult()
     answering = CoreThenOracle(oracle)
-    known = {path.name: open_keys(path) for path in graphs}
-    lookup = StepLookup(oracle=answering.ask, graphs=known)
+    lookup = StepLookup(oracle=answering.ask)
     report(f"recording {good:,} runs")
     units = [_record(folder / "good", seed + number, GOOD_STEPS) for number in range(good)]
     report(f"checking {good:,} runs")
@@ -431,22 +425,7 @@ def _expected_text(expected: Corrupted) -> str:
     return f"{expected.verdict.value} {classes}{place}".strip()
 
 
-SCHEMA: Final = "canvass.selftest/1"
-
-
-class MutantReport(Record, frozen=True):
-    """The trial that killed one mutant of the core."""
-
-    name: str
-    module: str
-    revision: str
-    killed: bool
-    graph: str = ""
-    action: str = ""
-    operator: str = ""
-    """The place in the spec that defines the action."""
-    difference: str = ""
-    tried: int = 0
+SCHEMA: Final = "canvass.selftest/2"
 
 
 class CorruptionReport(Record, frozen=True):
@@ -467,9 +446,6 @@ class SelftestReport(Record, frozen=True):
     schema: str
     ok: bool
     seconds: float
-    graphs: tuple[GraphReport, ...]
-    mutants: tuple[MutantReport, ...]
-    mutants_alive: int
     good_runs: int
     """Number of good runs that conform."""
     good_runs_rejected: int
@@ -483,25 +459,15 @@ class SelftestReport(Record, frozen=True):
     oracle_disagreements: int
 
 
-def make_report(
-    controls: Sequence[GraphReport],
-    mutants: Sequence[MutantResult],
-    runs: RunsResult,
-    seconds: float,
-) -> SelftestReport:
+def make_report(runs: RunsResult, seconds: float) -> SelftestReport:
     """Make the report of all results."""
     good_wrong = [each for each in runs.wrong if each.kind == "good"]
     corrupted_wrong = len(runs.wrong) - len(good_wrong)
-    alive = sum(result.kill is None for result in mutants)
-    mismatches = sum(control.mismatches for control in controls)
     unused = {each.__name__ for each in CORRUPTIONS} - set(runs.corrupted)
     return SelftestReport(
         schema=SCHEMA,
-        ok=not (alive or mismatches or runs.wrong or runs.disagreements or unused),
+        ok=not (runs.wrong or runs.disagreements or unused),
         seconds=round(seconds, 1),
-        graphs=tuple(controls),
-        mutants=tuple(_mutant(result) for result in mutants),
-        mutants_alive=alive,
         good_runs=runs.good,
         good_runs_rejected=len(good_wrong),
         corrupted_runs=runs.corrupted.total(),
@@ -520,20 +486,4 @@ def make_report(
         events=runs.events,
         asked_of_oracle=runs.asked,
         oracle_disagreements=runs.disagreements,
-    )
-
-
-def _mutant(result: MutantResult) -> MutantReport:
-    mutant, kill = result.mutant, result.kill
-    report = MutantReport(
-        mutant.name, mutant.module, mutant.revision, killed=kill is not None, tried=result.tried
-    )
-    if kill is None:
-        return report
-    return replace(
-        report,
-        graph=kill.graph,
-        action=kill.action.value,
-        operator=kill.operator.partition(", ")[2],
-        difference=kill.difference,
     )

@@ -1,9 +1,8 @@
-"""The mutants of the protocol core, and the kill matrix: for each mutant an edge that it misses.
+"""The mutants of the protocol core.
 
 A mutant is one edit of the source that breaks one rule; ``mutants.toml`` lists all. `load` loads
 the edited copy beside the real core. The two share the data types (members, messages, effects,
-rules), so their outcomes can be compared. `MODELS` names the graphs. TLC builds a graph that
-is not in the cache.
+rules), so their outcomes can be compared.
 """
 
 from __future__ import annotations
@@ -12,30 +11,20 @@ import ast
 import importlib
 import importlib.abc
 import importlib.machinery
-import random
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, Literal, Protocol, cast
+from typing import Final, Literal, Protocol, cast
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
 
 import canvass.cluster.core
-from canvass.cluster import core as unbroken
 from canvass.cluster.duty_cycle import DutyCycle
-from canvass.cluster.member import Input, Member, MemberRecord
-from canvass.cluster.names import wire_name
+from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
-from canvass.graph.build import cache_folder, cached_graph, load_model
-from canvass.selftest.edges import EdgeKill, Trials, find_kill
-from canvass.steps.oracle import ask
-from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action
 
 SOURCES: Final = Path(canvass.cluster.core.__file__).resolve().parent
@@ -224,158 +213,3 @@ def actions_reached(mutant: Mutant) -> tuple[Action, ...]:
             found.add(user)
             waiting.append(user)
     return tuple(action for action in ACTIONS if action.name.lower() in found)
-
-
-STATES: Final = 20_000
-"""Number of changed states that are tried for each action."""
-ORACLE_STEPS: Final = 20
-"""Maximum number of steps that the oracle checks."""
-_NUMBERS: Final = (-1, 0, 1, 2, 3, 4)
-
-
-def find_unreachable_kill(
-    trials: Trials, core: Any, actions: Iterable[Action]
-) -> tuple[EdgeKill | None, int]:
-    """Find a step of a mutant, from a state with one changed number, that the oracle refuses.
-
-    Parameters
-    ----------
-    trials
-        The trials of the graph whose states are changed.
-    core, actions
-        As for `find_kill`.
-
-    Returns
-    -------
-    EdgeKill or None
-        The first refused step; None if the oracle allows all.
-    int
-        The number of changed states.
-    """
-    rng = random.Random(0)
-    steps: list[Step] = []
-    tried = 0
-    for action, before, given in _changed_states(trials, actions, rng):
-        tried += 1
-        broken = core.ACTIONS[action.value](trials.rules, 0, before, given)
-        sound = unbroken.ACTIONS[action.value](trials.rules, 0, before, given)
-        if isinstance(broken, Outcome) and broken != sound:
-            sends = tuple((send.to, send.message) for send in broken.sends)
-            steps.append(Step(0, before, action, given, broken.next, sends))
-            if len(steps) == ORACLE_STEPS:
-                break
-    for step, answer in zip(steps, ask(trials.rules, steps), strict=True):
-        if not answer.allowed:
-            reason = "the oracle refuses the step, from a state that no member reaches"
-            return EdgeKill("StepOracle", step.action, reason, step.before, step.input), tried
-    return None, tried
-
-
-def _changed_states(
-    trials: Trials, actions: Iterable[Action], rng: random.Random
-) -> Iterator[tuple[Action, Member, Input]]:
-    for action in actions:
-        known = trials.of(action)
-        for _ in range(STATES):
-            source, given, _, _ = rng.choice(known)
-            yield action, _changed(trials.states[source], rng), trials.inputs[given]
-
-
-def _changed(state: Member, rng: random.Random) -> Member:
-    """Change one number of the state or of one record in it."""
-    if rng.random() < 0.5:
-        single: dict[str, Any] = {rng.choice(_names(Member)): rng.choice(_NUMBERS)}
-        return replace(state, **single)
-    j = rng.randrange(len(state.members))
-    change: dict[str, Any] = {rng.choice(_names(MemberRecord)): rng.choice(_NUMBERS)}
-    record = replace(state.members[j], **change)
-    return replace(state, members=(*state.members[:j], record, *state.members[j + 1 :]))
-
-
-def _names(of: type[Struct]) -> list[str]:
-    return [name for name, kind in of.__annotations__.items() if kind == "Int64"]
-
-
-MODELS: Final = {
-    ("1.50", 3): ("MCMemberGraph3", 1),
-    ("1.50", 2): ("MCMemberGraph2", 1),
-    ("1.49", 3): ("MCMemberGraph3Rev149", 0),
-    ("hardened", 3): ("MCMemberGraph3Hardened", 0),
-}
-"""For a revision and a size of cluster: the model, and how many steps the graph goes from it."""
-
-Progress = Callable[[str], object]
-
-
-@dataclass(frozen=True, slots=True)
-class MutantResult:
-    """The result of one mutant."""
-
-    mutant: Mutant
-    kill: EdgeKill | None
-    tried: int
-    """Number of trials."""
-
-
-class GraphReport(Struct, frozen=True, rename=wire_name):
-    """The result of the core itself on one graph: no trial may differ."""
-
-    model: str
-    tried: int
-    edges: int
-    mismatches: int
-
-
-class Graphs:
-    """The state graphs of `MODELS`; each is built or opened at its first use."""
-
-    def __init__(self, cache: Path, progress: Progress | None = None) -> None:
-        self._cache, self._progress = cache, progress
-        self._known: dict[tuple[str, int], Trials] = {}
-        self.folders: list[Path] = []
-        """The folders of the graphs that were opened."""
-
-    def of(self, revision: str, member_count: int) -> Trials:
-        """Give the trials for a revision and a size of cluster."""
-        key = revision, member_count
-        if key not in self._known:
-            name, steps = MODELS[key]
-            if self._progress is not None:
-                self._progress(f"state graph {name}")
-            model = load_model(name).with_steps(steps)
-            self._known[key] = Trials(cached_graph(model, self._cache))
-            self.folders.append(cache_folder(model, self._cache))
-        return self._known[key]
-
-
-def kill_mutants(
-    graphs: Graphs,
-    mutants: Iterable[Mutant] = tuple(MUTANTS.values()),
-    progress: Progress | None = None,
-) -> list[MutantResult]:
-    """Run mutants on the graph of a revision in which their rule is in force."""
-    results = []
-    for mutant in mutants:
-        trials = graphs.of(mutant.revision, mutant.member_count)
-        if progress is not None:
-            progress(mutant.name)
-        broken, actions = load(mutant), actions_reached(mutant)
-        kill, tried = find_kill(trials, broken, actions)
-        if kill is None and mutant.unreachable:
-            kill, more = find_unreachable_kill(trials, broken, actions)
-            tried += more
-        results.append(MutantResult(mutant, kill, tried))
-    return results
-
-
-def control(graphs: Graphs, *, whole: bool) -> list[GraphReport]:
-    """Run the core itself on all graphs; without the largest one if not ``whole``."""
-    found = []
-    for revision, member_count in MODELS:
-        if (revision, member_count) == ("1.50", 3) and not whole:
-            continue
-        trials = graphs.of(revision, member_count)
-        kill, tried = find_kill(trials, unbroken)
-        model, edges = trials.graph.manifest.model, trials.graph.manifest.counts.edges
-        found.append(GraphReport(model, tried, edges, int(kill is not None)))
-    return found
