@@ -100,7 +100,7 @@ def test_a_stretch_of_the_timeline_has_its_whole_word_if_there_is_room(
     page = open_page(f"/run/{ids['sample']}")
     segments = page.locator(".timeline-segment text")
     expect(segments.get_by_text("follows", exact=True)).not_to_have_count(0)
-    # One call for finding and measuring: between two, the timeline may be drawn again for another width.
+    # One call finds and measures: between two, the timeline may be drawn again.
     wider = """() => [...document.querySelectorAll(".timeline-segment text")].filter((one) =>
       one.getBoundingClientRect().right > one.previousSibling.getBoundingClientRect().right + 1)
       .map((one) => one.textContent)"""
