@@ -250,13 +250,9 @@ class Case:
     run: RunVerdict
     explanation: RefusedStep
     place: Place
+    log_lines: LogLines | None
+    """The lines of the event log, if the run was imported."""
     diagram: Diagram
-
-    @property
-    def log_lines(self) -> LogLines | None:
-        """The lines of the event log, if the run was imported."""
-        first = self.explanation.divergence
-        return log_lines_of(self.run, first.member, first.step)
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -281,6 +277,7 @@ def make_case(run: RunVerdict, lookup: StepLookup) -> Case:
         run=run,
         explanation=explain_refusal(loaded, first, lookup),
         place=place_of(run, first),
+        log_lines=log_lines_of(run, first.member, first.step),
         diagram=draw(loaded, first),
     )
 

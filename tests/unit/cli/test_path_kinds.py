@@ -44,9 +44,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 NO_RUN = {
-    "logs": "event logs of Aeron, not a run: `canvass import aeron logs --out my-run` makes one",
-    "logs/member-0.log.gz": "`canvass import aeron logs --out my-run` makes one",
-    "folders": "`canvass batch verify folders --out my-report` imports and checks all of them",
     "report": "a report of `canvass batch verify`, not a run: `canvass browse report` shows it",
     "graph": "a state graph, not a run: `canvass verify RUN --graph graph` uses it",
     "run/run.json": "a file of a run: name its folder, `{command} run`",
@@ -58,17 +55,14 @@ NO_RUN = {
     "none": "there is no such file or folder",
 }
 
-VERIFIED = ("logs", "folders")
-"""Event logs, which `canvass verify` imports."""
+LOGS_AS_RUNS = {
+    "logs": "event logs of Aeron, not a run: `canvass import aeron logs --out my-run` makes one",
+    "folders": "`canvass batch verify folders --out my-report` imports and checks all of them",
+}
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        *((("trace", "show"), name) for name in NO_RUN),
-        *((("verify",), name) for name in NO_RUN if name.partition("/")[0] not in VERIFIED),
-    ],
-)
+@pytest.mark.parametrize("name", NO_RUN)
+@pytest.mark.parametrize("words", [("trace", "show"), ("verify",)], ids=" ".join)
 def test_what_is_no_run_is_refused_with_the_command_that_is_meant(
     place: Path,
     command: Command,
@@ -177,7 +171,7 @@ def test_what_cannot_be_converted_is_refused_with_the_command_that_is_meant(
     code, out, err = command("trace", "convert", name, tmp_path / "out")
 
     assert (code, out) == (2, "")
-    assert NO_RUN[name] in err
+    assert (NO_RUN | LOGS_AS_RUNS)[name] in err
     assert not (tmp_path / "out").exists()
 
 
@@ -209,7 +203,7 @@ def test_the_command_that_is_meant_can_be_typed(
     logs = tmp_path / "my logs"
     shutil.copytree(LOGS, logs)
 
-    _, _, err = command("trace", "show", logs)
+    _, _, err = command("trace", "convert", logs, tmp_path / "set")
 
     assert f"`canvass import aeron '{logs}' --out my-run`" in err
 

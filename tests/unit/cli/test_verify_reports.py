@@ -18,6 +18,7 @@ from support.core_lookup import core_lookup
 from support.corruptions import corrupted
 
 Command = Callable[..., Any]
+HAZARD = Path(__file__).parents[3] / "samples" / "aeron-hz3-acknowledged"
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +55,19 @@ def test_a_person_is_reported_the_command_that_shows_it_again(command: Command, 
     shown = command(*words)
     assert shown.code == 0
     assert f"● {words[-1].split(':')[1]} ConsumeLog" in shown.out
+
+
+def test_what_shows_a_run_of_logs_again_names_the_logs(command: Command, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    ended = command("verify", HAZARD, "--html", page)
+    report = json.loads(command("verify", HAZARD, "--format", "json").out)
+
+    (line,) = (one for one in ended.out.splitlines() if "See it again: " in one)
+    words = line.partition("See it again: canvass ")[2].split()
+    assert words[:3] == ["trace", "show", str(HAZARD)]
+    assert command(*words).code == 0
+    assert [run["path"] for run in report["runs"]] == [str(HAZARD)]
+    assert f"canvass {' '.join(words)}" in page.read_text()
 
 
 def test_a_page_that_cannot_be_written_is_reported_in_one_line(command: Command, bad: Path) -> None:

@@ -140,3 +140,4 @@ def _save(store: Store, files: Mapping[str, PageFile], html: Path) -> None:
     except Refusal as refusal:
         raise CommandError(f"{listed[0].detail}: {refusal}") from None
     write_file(html, content.decode())
+    complain(f"{html}: {len(content):,} bytes, one file that needs no canvass")

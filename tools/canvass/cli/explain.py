@@ -22,6 +22,7 @@ from canvass.cli.output import (
     emit,
     names_not_read,
     result_console,
+    typed,
     write_file,
 )
 from canvass.explanation.evidence import seconds_of, shown_ns
@@ -180,17 +181,8 @@ def _show_all(
             show(console, one)
     if election is None and member is None:
         console.print()
-        _print(console, f"Whether a committed entry was lost: {_next_command(source)}")
-
-
-def _next_command(source: Path) -> str:
-    """The command that checks the steps."""
-    from canvass.traces.run import RUN_FILE
-
-    if (source / RUN_FILE).is_file():
-        return f"canvass verify {quote(str(source))}"
-    logs = quote(str(source))
-    return f"canvass import aeron {logs} --out my-run, then canvass verify my-run"
+        checked = f"{typed()} verify {quote(str(source))}"
+        _print(console, f"Whether a committed entry was lost: {checked}")
 
 
 def show(console: Console, found: Explanation) -> None:

@@ -1,4 +1,4 @@
-"""Event logs for `canvass verify`: they are imported as runs, for the time of the command."""
+"""Event logs as runs: they are imported for the time of a command, which names the logs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,29 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from canvass.cli.options import PathKind, kind_of
 
 if TYPE_CHECKING:
+    from canvass.conformance.verdict import CorpusVerdict, RunVerdict
     from canvass.conformance.verify import Unit
 
 _LOGS: Final = {PathKind.LOGS, PathKind.LOG_FILE, PathKind.LOG_FOLDERS, PathKind.FOLDER}
+
+
+_imported: Final[dict[str, str]] = {}
+"""The logs of each imported run."""
+
+
+def as_given(found: CorpusVerdict) -> CorpusVerdict:
+    """Name the logs of imported runs in place of the runs, which go with the process."""
+    return msgspec.structs.replace(found, runs=tuple(map(run_given, found.runs)))
+
+
+def run_given(run: RunVerdict) -> RunVerdict:
+    """Name the logs that a run was imported from, if it was."""
+    return msgspec.structs.replace(run, path=_imported.get(run.path, run.path))
 
 
 def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
@@ -49,7 +66,9 @@ def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
                 name += "-"
             taken.add(name)
             try:
-                yield from import_clusters([log], scratch / name)
+                for run in import_clusters([log], scratch / name):
+                    _imported[str(run)] = str(log)
+                    yield run
             except NoMember:
                 continue
             except ImportFault as fault:

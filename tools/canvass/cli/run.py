@@ -27,6 +27,7 @@ from canvass.cli.output import (
     progress_console,
     result_console,
     text_of,
+    typed,
 )
 from canvass.traces.counts import counted
 
@@ -204,7 +205,7 @@ def _show(report: ClusterReport) -> None:
     elif report.ok:
         console.print("all members agree; nothing was lost or counted twice")
     if report.run:
-        console.print(f"recorded in {report.run}; now: canvass verify {report.run}")
+        console.print(f"recorded in {report.run}; now: {typed()} verify {report.run}")
 
 
 def _words(row: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ import typer
 from canvass.cli.options import RunId, existing, named_step
 from canvass.cli.output import (
     CommandError,
+    typed,
     write_text,
 )
 from canvass.traces.counts import counted
@@ -75,7 +76,7 @@ def single(path: Path, found: list[tuple[Path, str]], run_id: str | None) -> tup
 
 
 def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path, str]]:
-    """Return the path and the id of each run of a corpus.
+    """Return the path and the id of each run of a corpus, or of event logs.
 
     Raises
     ------
@@ -84,16 +85,22 @@ def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path,
     TraceError
         If a run is malformed.
     """
+    from canvass.cli.log_units import import_units
     from canvass.cli.options import need_runs
+    from canvass.traces.errors import TraceError
     from canvass.traces.parquet import DatasetFile
-    from canvass.traces.run import Corpus, RunFolder
+    from canvass.traces.run import RunFolder
 
-    need_runs([path], command)
-    corpus = Corpus(path)
-    found = [(folder, RunFolder(folder).run.run_id) for folder in corpus.folders]
-    for file in corpus.files:
-        with DatasetFile(file) as opened:
-            found += [(file, run_id) for run_id in opened.runs]
+    need_runs([path], command, logs=True)
+    found: list[tuple[Path, str]] = []
+    for unit in import_units([path]):
+        if isinstance(unit, TraceError):
+            raise unit
+        if unit.is_dir():
+            found.append((unit, RunFolder(unit).run.run_id))
+        else:
+            with DatasetFile(unit) as opened:
+                found += [(unit, run_id) for run_id in opened.runs]
     return found
 
 
@@ -167,7 +174,7 @@ def _show(shrunk: Shrunk, out: Path) -> None:
         print(f"  member {member}: left out")
     moved = f" (step {was.step} of the run given)" if was.step != first.step else ""
     print(f"{first.kind.value}: {first.name} at member {first.member}, step {first.step}{moved}")
-    print(f"written to {out}; see it: canvass trace show {out}")
+    print(f"written to {out}; see it: {typed()} trace show {out}")
 
 
 class Schema(str, Enum):
@@ -253,7 +260,7 @@ def show(
     run: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="A run folder, or a data set with --run.", callback=existing
+            metavar="RUN", help="A run, event logs, or a data set with --run.", callback=existing
         ),
     ],
     run_id: RunId = None,

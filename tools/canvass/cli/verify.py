@@ -6,7 +6,7 @@ This module has the command line, the progress and the output; `canvass.conforma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -157,7 +157,7 @@ def verify(
     """
     runs = [path for path in paths if kind_of(path) is not PathKind.LOG_FILE]
     need_runs(runs, "canvass verify", logs=True)
-    from canvass.cli.log_units import import_units
+    from canvass.cli.log_units import as_given, import_units
     from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
     from canvass.conformance.verify import make_lookup
@@ -176,7 +176,7 @@ def verify(
         write_file(html, _page(found, lookup, html.parent))
     emit(
         output,
-        lambda: to_report(found, _explained(found.runs, lookup)),
+        lambda: to_report(as_given(found), _explained(found.runs, lookup)),
         lambda: _show(found.runs, found.counts, _explained(found.runs, lookup)),
         junit=lambda: to_junit(found),
     )
@@ -202,11 +202,13 @@ def _checked(
 
 def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
     """Draw the page of the divergences; its links are relative to its folder."""
+    from canvass.cli.log_units import as_given, run_given
     from canvass.conformance.html import to_html
     from canvass.conformance.report import make_cases
 
     cases = make_cases(found.runs, lookup, MAX_REPORTS)
-    return to_html(found, cases, _who_led(found), folder)
+    named = [replace(case, run=run_given(case.run)) for case in cases]
+    return to_html(as_given(found), named, _who_led(found), folder)
 
 
 def _who_led(found: CorpusVerdict) -> list[str]:
@@ -262,6 +264,8 @@ def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedSt
 def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[RefusedStep]) -> None:
     from rich.text import Text
 
+    from canvass.cli.log_units import run_given
+    from canvass.cli.output import typed
     from canvass.conformance.report import (
         about,
         divergence_lines,
@@ -280,7 +284,8 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Refuse
     from canvass.lanes.model import visible
 
     console = result_console()
-    names = run_names(runs)
+    given = [run_given(run) for run in runs]
+    names = run_names(given)
     width = max(map(len, names), default=0)
     for run, run_name in zip(runs, names, strict=True):
         name = run.verdict.value
@@ -292,11 +297,13 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Refuse
         for line, style in divergence_lines(explanation):
             console.print(Text(line, _STYLES[style]))
         first = run.divergences[0]
-        console.print(Text(f"\n  the step in the trace: {visible(str(place_of(run, first)))}"))
-        if (log := log_lines_of(run, first.member, first.step)) is not None:
-            console.print(Text(f"  {log.what}: {visible(str(log.first))}"))
+        log = log_lines_of(run, first.member, first.step)
+        what = "the step in the trace" if log is None else log.what
+        place = place_of(run, first) if log is None else log.first
+        console.print(Text(f"\n  {what}: {visible(str(place))}"))
         _show_hazards(run)
-        console.print(Text(f"\n  See it again: {show_command(run.path, first)}"))
+        again = show_command(run_given(run).path, first).replace("canvass", typed(), 1)
+        console.print(Text(f"\n  See it again: {again}"))
     hidden = len(wrong) - len(explained)
     if hidden > 0:
         console.print(Text(f"\n{hidden} more runs diverge; verify one alone for its report."))
@@ -309,7 +316,7 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Refuse
         if len(run.timing) > MAX_REPORTS:
             console.print(Text(f"\n{len(run.timing) - MAX_REPORTS} more in --format json"))
     console.print()
-    for shared in shared_ids(runs)[:MAX_REPORTS]:
+    for shared in shared_ids(given)[:MAX_REPORTS]:
         console.print(Text(shared_id_remark(shared.run_id, len(shared.paths), shared.paths)))
     for said in (*revision_lines(runs), meaning(runs), *limits(runs)):
         if said:
