@@ -266,12 +266,12 @@ class Case:
         )
 
 
-def make_case(run: RunVerdict, lookup: StepLookup) -> Case:
-    """Make the case of a run's first divergence."""
+def make_case(run: RunVerdict, lookup: StepLookup, loaded: RunColumns | None = None) -> Case:
+    """Make the case of a run's first divergence; the run is read, if it is not given."""
     from canvass.conformance.diagnose import load
     from canvass.conformance.refused_step import explain_refusal
 
-    loaded = load(Path(run.path), run.run_id)
+    loaded = loaded or load(Path(run.path), run.run_id)
     first = run.divergences[0]
     return Case(
         run=run,

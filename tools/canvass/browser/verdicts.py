@@ -30,8 +30,8 @@ from canvass.browser.tracks import DOWN, ENDED
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
 from canvass.conformance.differences import Difference
-from canvass.conformance.refused_step import RefusedStep, explain_refusal
-from canvass.conformance.report import CLASS_TEXTS, Case, about, draw, place_of
+from canvass.conformance.refused_step import RefusedStep
+from canvass.conformance.report import CLASS_TEXTS, Case, about, make_case
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     MESSAGE_CAUSALITY,
@@ -220,7 +220,7 @@ def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
         verdict = check_run(opened.path, lookup, opened.run.run_id)
         try:
             if verdict.divergences:
-                found.case = _case(opened, verdict, lookup)
+                found.case = make_case(verdict, lookup, opened.loaded)
         finally:
             # Set last: with the verdict DIVERGES, the page also needs the explanation.
             found.verdict = verdict
@@ -229,16 +229,6 @@ def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
         found.note = f"not checked: {type(error).__name__}: {reason}"
     finally:
         found.done.set()
-
-
-def _case(opened: OpenRun, verdict: RunVerdict, lookup: StepLookup) -> Case:
-    first = verdict.divergences[0]
-    return Case(
-        run=verdict,
-        explanation=explain_refusal(opened.loaded, first, lookup),
-        place=place_of(verdict, first),
-        diagram=draw(opened.loaded, first),
-    )
 
 
 def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
