@@ -23,7 +23,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 # How many tests run at once: many of them wait. Each takes up to 3 GiB when it starts Java.
 JOBS ?= 3
 
-TYPES := $(BIN)/mypy && $(BIN)/python tools/page.py types --if-possible
+TYPES := $(BIN)/mypy && $(BIN)/python tools/page.py check --if-possible
 
 .PHONY: help help-all setup setup-test demo page page-if-possible browse browser test lint types check night bench wheel-test known-steps minimality lock clean java
 
@@ -47,7 +47,7 @@ page: $(PAGE_STAMP) ## build the page of `canvass browse`
 	@$(BIN)/python tools/page.py build
 
 page-if-possible: $(TEST_STAMP)
-	@$(BIN)/python tools/page.py build --if-possible
+	@$(BIN)/python tools/page.py build --if-possible --with-tools
 
 browse: page ## look at the sample run in a browser
 	@$(BIN)/canvass browse
@@ -68,7 +68,7 @@ lint: $(TEST_STAMP) ## ruff: rules and format
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 
-types: $(TEST_STAMP) ## mypy --strict, and tsc for the page
+types: $(TEST_STAMP) ## mypy --strict; for the page tsc, Biome, and its unit tests
 	@$(TYPES)
 
 check: java setup ## model-check the spec against its manifest (spec/manifest.json)

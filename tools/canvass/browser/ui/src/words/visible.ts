@@ -4,7 +4,7 @@
 // the direction of writing and lone surrogates would still let a text look like another one.
 
 const HIDDEN =
-
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is searched
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffc]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 const MAYBE_HIDDEN = new RegExp(HIDDEN.source);
 
