@@ -9,17 +9,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.disks import kernels
-from canvass.disks.files import Bytes, read_segment
+from canvass.disks import frames
+from canvass.disks.files import read_segment
 from canvass.disks.findings import DiskError
-from canvass.disks.kernels import Halves, Ints, Table, Words
-from canvass.disks.layouts import CLUSTER_SCHEMA_ID, FRAME_ALIGNMENT
+from canvass.disks.frames import Opening, Scan, Segment
+from canvass.disks.layouts import FRAME_ALIGNMENT, align
+from canvass.disks.loops import CHECKSUMS, Checksum, Ints
 from canvass.disks.small_files import Recording
 
 PAGE: Final = 4096
@@ -32,35 +34,7 @@ Source: the default of ``aeron.archive.file.io.max.length``.
 MAX_PROBLEMS: Final = 20
 """The greatest number of damaged places of one log that are kept."""
 
-_REASONS: Final = {
-    kernels.NO_FRAME: "zeros stand where a frame should begin",
-    kernels.BAD_LENGTH: "the frame length is impossible",
-    kernels.BAD_TYPE: "the version or the type of the frame is unknown",
-    kernels.BAD_TERM_OFFSET: "the frame has the term offset of another position",
-    kernels.BAD_TERM_ID: "the frame has the term id of another position",
-    kernels.BEYOND: "the frame reaches beyond its term or the end of the recording",
-    kernels.BAD_FRAGMENT: "the fragments of a message are not complete",
-    kernels.BAD_MESSAGE: "the frame holds no message of a cluster's log",
-    kernels.OTHER_TERM: "the entry has another leadership term than the entries before it",
-    kernels.BAD_CHECKSUM: "the frame's checksum is wrong",
-}
-_CHAIN_IS_INTACT: Final = {
-    kernels.BAD_FRAGMENT,
-    kernels.BAD_MESSAGE,
-    kernels.OTHER_TERM,
-    kernels.BAD_CHECKSUM,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentData:
-    """One segment in memory."""
-
-    path: Path
-    position: int
-    data: Bytes
-    words: Words
-    halves: Halves
+MISSING_SEGMENT: Final = "the segment is missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +89,13 @@ class RecordedLog:
     """
 
     recording: Recording
-    segments: dict[int, SegmentData]
+    segments: dict[int, Segment]
     folder: Path
     end: int = 0
-    end_file: str = ""
     sound_end: int = 0
     problems: list[Problem] = field(default_factory=list)
     terms: tuple[TermRun, ...] = ()
-    messages: int = 0
-    timers: int = 0
     schema_version: int = NULL_VALUE
-    checksum: str = ""
     refuses: str = ""
     last_frame: int = NULL_VALUE
 
@@ -134,11 +104,14 @@ class RecordedLog:
         """The start of the recording; earlier entries have been purged."""
         return self.recording.start_position
 
+    def base(self, position: int) -> int:
+        """The position at which the segment with a log position begins."""
+        first, length = self.recording.first_segment, self.recording.segment_file_length
+        return first + (position - first) // length * length
+
     def place(self, position: int) -> tuple[str, int]:
         """The file of a log position and the offset in it."""
-        one = self.recording
-        first = one.first_segment
-        base = first + (position - first) // one.segment_file_length * one.segment_file_length
+        one, base = self.recording, self.base(position)
         found = self.segments.get(base)
         path = self.folder / f"{one.recording_id}-{base}.rec" if found is None else found.path
         return str(path), position - base
@@ -159,25 +132,16 @@ class RecordedLog:
     @property
     def has_frame_behind_end(self) -> bool:
         """Whether a frame of this recording begins where the log ends."""
-        one = self.recording
         for segment, offset, _ in self.parts(self.end, self.end + FRAME_ALIGNMENT):
-            next_offset = kernels.next_frame(
-                segment.halves,
-                offset,
-                offset + FRAME_ALIGNMENT,
-                segment.position,
-                one.initial_term_id,
-                one.term_buffer_length,
-            )
-            return next_offset == offset
+            until = offset + FRAME_ALIGNMENT
+            return frames.next_frame(segment, self.recording, offset, until) == offset
         return False
 
-    def parts(self, start: int, end: int) -> Iterator[tuple[SegmentData, int, int]]:
+    def parts(self, start: int, end: int) -> Iterator[tuple[Segment, int, int]]:
         """The segments between two positions up to a gap, each with the offsets to read."""
         length = self.recording.segment_file_length
         while start < end:
-            base = self.recording.first_segment
-            base += (start - base) // length * length
+            base = self.base(start)
             one = self.segments.get(base)
             if one is None:
                 return
@@ -220,20 +184,16 @@ class RecordedLog:
         return self.terms[index]
 
 
-def _load(recording: Recording, paths: dict[int, Path]) -> dict[int, SegmentData]:
-    length, loaded = recording.segment_file_length, {}
-    for position in sorted(paths):
-        off_grid = (position - recording.first_segment) % length
-        if position < recording.first_segment or off_grid:
-            continue
-        data = read_segment(paths[position], length)
-        loaded[position] = SegmentData(
-            paths[position], position, data, data.view("<i8"), data.view("<i4")
-        )
-    return loaded
+def _load(recording: Recording, paths: dict[int, Path]) -> dict[int, Segment]:
+    length, first = recording.segment_file_length, recording.first_segment
+    return {
+        position: Segment(path, position, read_segment(path, length))
+        for position, path in sorted(paths.items())
+        if position >= first and (position - first) % length == 0
+    }
 
 
-def _find_end(log: RecordedLog, checksum: Table) -> None:
+def _find_end(log: RecordedLog, checksum: Checksum | None) -> None:
     """Find the end of the recording as an archive does.
 
     Notes
@@ -244,11 +204,8 @@ def _find_end(log: RecordedLog, checksum: Table) -> None:
     Source: ``Catalog.computeStopPosition``, ``Catalog.recoverStopOffset``.
     """
     one = log.recording
-    if one.stop_position != NULL_VALUE:
-        log.end, log.end_file = one.stop_position, ""
-        return
-    if not log.segments:
-        log.end = one.start_position
+    if one.stop_position != NULL_VALUE or not log.segments:
+        log.end = max(one.stop_position, one.start_position)
         return
     base = max(log.segments)
     segment, limit = log.segments[base], one.segment_file_length
@@ -256,207 +213,129 @@ def _find_end(log: RecordedLog, checksum: Table) -> None:
     chunk = offset = last = begin
     while offset < limit:
         chunk, until = offset, min(offset + IO_BLOCK, limit)
-        offset, last = kernels.frame_end(segment.halves, chunk, until)
+        found, offset = frames.walk(segment, chunk, until)
+        last = int(found[-1]) if len(found) else chunk
         if offset < until:
             break
     offset = min(offset, limit)
-    log.end, log.end_file = max(base + offset, one.start_position), str(segment.path)
+    log.end = max(base + offset, one.start_position)
     crosses = offset > last and last // PAGE != (offset - 1) // PAGE
     if crosses and not _is_whole(segment, checksum, last, offset, chunk):
         log.refuses = str(segment.path)
         log.last_frame = base + last
 
 
-def _is_whole(segment: SegmentData, checksum: Table, last: int, end: int, chunk: int) -> bool:
+def _is_whole(segment: Segment, checksum: Checksum | None, last: int, end: int, chunk: int) -> bool:
     """Whether an archive treats the last frame, which crosses a page, as completely written."""
-    if checksum.size and kernels.checksums_match(
-        segment.halves, segment.data, checksum, last, end, 1
-    ):
+    if checksum and frames.checksums_match(segment, checksum, last, end, 1):
         return True
     page = ((last - chunk) // PAGE + 1) * PAGE + chunk
-    while page < end:
-        if not segment.data[page : min(page + PAGE, end)].any():
-            return False
-        page += PAGE
-    return True
+    return all(segment.data[at : min(at + PAGE, end)].any() for at in range(page, end, PAGE))
 
 
-def _checksum_of(log: RecordedLog) -> tuple[str, Table]:
-    """The name and the table of the frames' checksum. The archive's files do not name it."""
+def _checksum_of(log: RecordedLog) -> Checksum | None:
+    """The frames' checksum. The archive's files do not name it."""
     for segment, offset, _ in log.parts(log.start, log.start + 1):
         limit = log.recording.segment_file_length
-        for name, table in (("CRC-32", kernels.CRC32_TABLE), ("CRC-32C", kernels.CRC32C_TABLE)):
-            if kernels.checksums_match(segment.halves, segment.data, table, offset, limit, 3):
-                return name, table
-    return "", kernels.NO_TABLE
+        for checksum in CHECKSUMS.values():
+            if frames.checksums_match(segment, checksum, offset, limit, 3):
+                return checksum
+    return None
 
 
-def _first_term(log: RecordedLog) -> int:
-    """The leadership term of the first entry."""
-    for segment, offset, limit in log.parts(log.start, log.sound_end):
-        for _ in range(1000):
-            if offset + 64 > limit:
-                break
-            half = offset >> 2
-            length, flags = int(segment.halves[half]), int(segment.halves[half + 1]) >> 8 & 0xFF
-            if length < 32:
-                return NULL_VALUE
-            schema = int(segment.halves[half + 9]) & 0xFFFF
-            if length >= 64 and flags & 0x80 and schema == CLUSTER_SCHEMA_ID:
-                return int(segment.words[(offset >> 3) + 5])
-            offset += (length + 31) & ~31
-    return NULL_VALUE
+def _check(log: RecordedLog, scan: Scan) -> None:
+    """Check all frames, and keep the damaged places."""
+    one, position = log.recording, log.start
+    log.sound_end = log.end
+    while position < log.end:
+        base = log.base(position)
+        segment = log.segments.get(base)
+        if segment is None:
+            until = min([*(other for other in log.segments if other > base), log.end])
+            _keep(log, Problem(*log.place(position), position, until, MISSING_SEGMENT, position))
+            scan.term = scan.entry_start = NULL_VALUE
+            position = until
+            continue
+        limit = min(log.end - base, one.segment_file_length)
+        reason, offset = scan.run(segment, position - base, limit)
+        position = base + offset
+        if reason:
+            problem = _problem(scan, segment, offset, limit, reason)
+            _keep(log, problem)
+            position = problem.until
+            if reason != frames.BAD_CHECKSUM:
+                # Behind the gap, the term and the entry are unknown.
+                scan.term = scan.entry_start = NULL_VALUE
+    if scan.entry_start >= 0 and not log.problems:
+        reason = "the last message is not complete: some of its fragments are missing"
+        place = log.place(scan.entry_start)
+        _keep(log, Problem(*place, scan.entry_start, log.end, reason))
 
 
-class _Scan:
-    """One pass over all frames."""
-
-    def __init__(self, log: RecordedLog, table: Table, is_log: bool) -> None:
-        self.log, self.table, self.is_log = log, table, is_log
-        self.state = np.zeros(kernels.STATE_COLUMNS, np.int64)
-        self.state[[kernels.S_TERM, kernels.S_ENTRY_START, kernels.S_VERSION]] = -1
-        self.openings = np.zeros((1024, kernels.OPENING_COLUMNS), np.int64)
-
-    def run(self) -> None:
-        log = self.log
-        one, position = log.recording, log.start
-        log.sound_end = log.end
-        while position < log.end:
-            base = one.first_segment
-            base += (position - base) // one.segment_file_length * one.segment_file_length
-            segment = log.segments.get(base)
-            if segment is None:
-                later = [other for other in log.segments if other > base]
-                until = min([*later, log.end])
-                reason = "the segment is missing"
-                self._problem(*log.place(position), position, until, reason, position)
-                self._forget()
-                position = until
-                continue
-            position = self._segment(segment, position - base)
-        if self.state[kernels.S_ENTRY_START] >= 0 and not log.problems:
-            begun = int(self.state[kernels.S_ENTRY_START])
-            file, offset = log.place(begun)
-            reason = "the last message is not complete: some of its fragments are missing"
-            self._problem(file, offset, begun, log.end, reason)
-
-    def _forget(self) -> None:
-        """Forget the open term and entry, which are unknown behind a gap."""
-        self.state[[kernels.S_TERM, kernels.S_ENTRY_START]] = -1
-
-    def _problem(
-        self,
-        file: str,
-        offset: int,
-        position: int,
-        until: int,
-        reason: str,
-        ends: int = NULL_VALUE,
-        *,
-        at_message: bool = False,
-    ) -> None:
-        log = self.log
-        log.sound_end = min(log.sound_end, position)
-        if len(log.problems) < MAX_PROBLEMS:
-            found = Problem(file, offset, position, until, reason, ends, at_message)
-        else:
-            # The last place kept covers all later ones: no replay may seem to pass them.
-            found = log.problems.pop()
-            ends = max(found.replay_end, ends)
-            found = replace(found, until=until, replay_end=ends, at_message=False)
-        log.problems.append(found)
-
-    def _segment(self, segment: SegmentData, offset: int) -> int:
-        """Scan a segment from an offset. Return the position at which the scan continues."""
-        one = self.log.recording
-        limit = min(self.log.end - segment.position, one.segment_file_length)
-        while offset < limit:
-            reason, offset = kernels.scan(
-                segment.words,
-                segment.halves,
-                segment.data,
-                offset,
-                limit,
-                segment.position,
-                one.initial_term_id,
-                one.term_buffer_length,
-                self.table,
-                self.is_log,
-                self.state,
-                self.openings,
-            )
-            if reason == kernels.FULL:
-                self.openings = np.concatenate([self.openings, np.zeros_like(self.openings)])
-            elif reason != kernels.LIMIT:
-                offset = self._step_over(segment, offset, limit, reason)
-        return segment.position + limit
-
-    def _step_over(self, segment: SegmentData, offset: int, limit: int, reason: int) -> int:
-        one, damaged = self.log.recording, offset
-        if reason in _CHAIN_IS_INTACT:
-            offset += (int(segment.halves[offset >> 2]) + 31) & ~31
-        else:
-            offset = kernels.next_frame(
-                segment.halves,
-                offset + 32,
-                limit,
-                segment.position,
-                one.initial_term_id,
-                one.term_buffer_length,
-            )
-        position = segment.position + damaged
-        if self.state[kernels.S_ENTRY_START] >= 0:
-            position = int(self.state[kernels.S_ENTRY_START])
-        until = segment.position + offset
-        ends = self._replay_end(segment, damaged, limit, reason)
-        at_message = self._is_refused(segment, damaged, reason)
-        file, why = str(segment.path), _REASONS[reason]
-        self._problem(file, damaged, position, until, why, ends, at_message=at_message)
-        if reason != kernels.BAD_CHECKSUM:
-            self._forget()
-        return offset
-
-    def _is_refused(self, segment: SegmentData, damaged: int, reason: int) -> bool:
-        """Whether the consensus module refuses a damaged frame: its message has no schema."""
-        head = damaged >> 2
-        begins = int(segment.halves[head + 1]) >> 8 & 0x80
-        whole = _CHAIN_IS_INTACT | {kernels.BAD_TERM_OFFSET, kernels.BAD_TERM_ID}
-        return reason in whole and bool(begins) and not int(segment.halves[head + 9]) & 0xFFFF
-
-    def _replay_end(self, segment: SegmentData, damaged: int, limit: int, reason: int) -> int:
-        """The position at which a replay ends at a damaged frame, or -1 if it passes the frame.
-
-        Notes
-        -----
-        Source: ``ReplaySession.replay``, ``LogAdapter.onMessage``, which refuses other schemas.
-        """
-        if reason == kernels.BAD_CHECKSUM or self._is_refused(segment, damaged, reason):
-            return segment.position + damaged
-        if reason in _CHAIN_IS_INTACT:
-            return NULL_VALUE
-        term_length = self.log.recording.term_buffer_length
-        end = kernels.replay_end(segment.halves, damaged, limit, segment.position, term_length)
-        return NULL_VALUE if end == limit else segment.position + end
+def _keep(log: RecordedLog, problem: Problem) -> None:
+    log.sound_end = min(log.sound_end, problem.position)
+    if len(log.problems) == MAX_PROBLEMS:
+        # The last place kept covers all later ones: no replay may seem to pass them.
+        last = log.problems.pop()
+        ends = max(last.replay_end, problem.replay_end)
+        problem = replace(last, until=problem.until, replay_end=ends, at_message=False)
+    log.problems.append(problem)
 
 
-def _runs(log: RecordedLog, openings: Ints) -> Iterator[TermRun]:
-    openings = openings[openings[:, kernels.O_START] < log.sound_end]
-    starts = [*openings[:, kernels.O_START].tolist(), log.sound_end]
-    totals = [
-        *openings[:, [kernels.O_MESSAGES, kernels.O_TIMERS]].tolist(),
-        (log.messages, log.timers),
-    ]
-    if log.start < starts[0]:
-        yield TermRun(_first_term(log), log.start, starts[0], -1, -1, *totals[0])
-    for index, row in enumerate(openings):
+def _problem(scan: Scan, segment: Segment, damaged: int, limit: int, reason: str) -> Problem:
+    """Describe a damaged frame, and what a replay does there.
+
+    Notes
+    -----
+    Source: ``ReplaySession.replay``, ``LogAdapter.onMessage``, which refuses messages without a
+    schema.
+    """
+    one, half = scan.recording, damaged >> 2
+    is_intact = reason in frames.CHAIN_IS_INTACT
+    begins = int(segment.halves[half + 1]) >> 8 & 0x80
+    at_message = (
+        (is_intact or reason in (frames.BAD_TERM_OFFSET, frames.BAD_TERM_ID))
+        and bool(begins)
+        and not (segment.halves[half + 9 : half + 10] & 0xFFFF).any()
+    )
+    if is_intact:
+        until = damaged + align(int(segment.halves[half]), FRAME_ALIGNMENT)
+    else:
+        until = frames.next_frame(segment, one, damaged + FRAME_ALIGNMENT, limit)
+    ends = limit
+    if reason == frames.BAD_CHECKSUM or at_message:
+        ends = damaged
+    elif not is_intact:
+        ends = frames.replay_end(segment, damaged, limit, one.term_buffer_length)
+    return Problem(
+        str(segment.path),
+        damaged,
+        scan.entry_start if scan.entry_start >= 0 else segment.position + damaged,
+        segment.position + until,
+        reason,
+        segment.position + ends if ends < limit else NULL_VALUE,
+        at_message,
+    )
+
+
+def _runs(log: RecordedLog, scan: Scan) -> Iterator[TermRun]:
+    total = Opening(log.sound_end, NULL_VALUE, NULL_VALUE, NULL_VALUE, scan.messages, scan.timers)
+    opened = [*(one for one in scan.openings if one.start < log.sound_end), total]
+    if log.start < opened[0].start:
+        first = opened[0]
+        none = NULL_VALUE
         yield TermRun(
-            term=int(row[kernels.O_TERM]),
-            start=starts[index],
-            end=starts[index + 1],
-            base=int(row[kernels.O_BASE]),
-            leader=int(row[kernels.O_LEADER]),
-            messages=totals[index + 1][0] - totals[index][0],
-            timers=totals[index + 1][1] - totals[index][1],
+            scan.first_term, log.start, first.start, none, none, first.messages, first.timers
+        )
+    for one, after in pairwise(opened):
+        yield TermRun(
+            term=one.term,
+            start=one.start,
+            end=after.start,
+            base=one.base,
+            leader=one.leader,
+            messages=after.messages - one.messages,
+            timers=after.timers - one.timers,
         )
 
 
@@ -482,15 +361,12 @@ def read_log(recording: Recording, paths: dict[int, Path], *, is_log: bool = Tru
         raise DiskError(f"recording {recording.recording_id}", -1, wrong)
     folder = next((path.parent for path in paths.values()), Path())
     log = RecordedLog(recording, _load(recording, paths), folder)
-    log.checksum, table = _checksum_of(log)
-    _find_end(log, table)
-    scan = _Scan(log, table, is_log)
-    scan.run()
-    state = scan.state
-    log.messages, log.timers = int(state[kernels.S_MESSAGES]), int(state[kernels.S_TIMERS])
-    log.schema_version = int(state[kernels.S_VERSION])
-    openings = scan.openings[: int(state[kernels.S_OPENINGS])]
-    log.terms = tuple(_runs(log, openings)) if is_log else ()
+    checksum = _checksum_of(log)
+    _find_end(log, checksum)
+    scan = Scan(recording, checksum, is_log)
+    _check(log, scan)
+    log.schema_version = scan.version
+    log.terms = tuple(_runs(log, scan)) if is_log else ()
     return log
 
 
@@ -504,21 +380,12 @@ def agreement(a: RecordedLog, b: RecordedLog) -> int:
     at = max(a.start, b.start)
     end = min(a.sound_end, b.sound_end)
     while at < end:
-        mine = next(a.parts(at, end), None)
-        theirs = next(b.parts(at, end), None)
+        mine, theirs = next(a.parts(at, end), None), next(b.parts(at, end), None)
         if mine is None or theirs is None:
             break
-        same, differs = kernels.agree(
-            mine[0].words,
-            mine[0].halves,
-            mine[1],
-            mine[2],
-            theirs[0].words,
-            theirs[1],
-            theirs[2],
-        )
+        same = frames.agree(*mine, *theirs)
         at += same
-        if differs or same == 0:
+        if same == 0:
             break
     return min(at, end)
 
@@ -528,10 +395,6 @@ def session_messages(log: RecordedLog, start: int, end: int) -> Ints:
 
     Only frames up to ``sound_end`` are read.
     """
-    rows = np.zeros((log.messages + 1, 5), np.int64)
-    count = 0
-    for segment, offset, limit in log.parts(start, min(end, log.sound_end)):
-        count = kernels.session_messages(
-            segment.words, segment.halves, offset, limit, segment.position, rows, count
-        )
-    return rows[:count]
+    parts = log.parts(start, min(end, log.sound_end))
+    found = [frames.session_messages(*part) for part in parts]
+    return np.concatenate([np.zeros((0, 5), np.int64), *found])

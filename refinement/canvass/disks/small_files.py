@@ -6,24 +6,23 @@ A reader takes the bytes of a file, and its name for errors. It returns the valu
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.disks import layouts
 from canvass.disks.files import Bytes
 from canvass.disks.findings import DiskError, printable
-from canvass.disks.kernels import crc32c
 from canvass.disks.layouts import align
+from canvass.disks.loops import CHECKSUMS
 
 MAX_ENTRIES: Final = 1_000_000
 """The greatest number of entries of a recording log, or records of an error log, that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(msgspec.Struct, frozen=True, rename="camel"):
     """One entry of the recording log, with the names of ``RecordingLog.Entry``."""
 
     offset: int
@@ -78,18 +77,9 @@ def _entries(file: str, buffer: memoryview) -> Iterator[LogEntry]:
             found = table.read_strings(file, buffer, offset + length, len(buffer))
             length += 4 + len(found.get("archiveEndpoint", ""))
         if values["entryType"] != NULL_VALUE:
-            yield LogEntry(
-                offset=offset,
-                index=index,
-                recording_id=values["recordingId"],
-                leadership_term_id=values["leadershipTermId"],
-                term_base_log_position=values["termBaseLogPosition"],
-                log_position=values["logPosition"],
-                timestamp=values["timestamp"],
-                service_id=values["serviceId"],
-                type=layouts.ENTRY_TYPES[kind],
-                is_valid=values["entryType"] & layouts.INVALID_FLAG == 0,
-            )
+            place = {"offset": offset, "index": index, "type": layouts.ENTRY_TYPES[kind]}
+            is_valid = values["entryType"] & layouts.INVALID_FLAG == 0
+            yield msgspec.convert({**values, **place, "isValid": is_valid}, LogEntry)
         offset += align(length, layouts.RECORDING_LOG_ALIGNMENT)
         index += 1
 
@@ -131,8 +121,7 @@ def read_node_state(file: str, data: Bytes) -> int:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorRecord:
+class ErrorRecord(msgspec.Struct, frozen=True):
     """One distinct error of the error log: how often it was observed, when last, and its text."""
 
     offset: int
@@ -141,8 +130,7 @@ class ErrorRecord:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class MarkFile:
+class MarkFile(msgspec.Struct, frozen=True, rename="camel"):
     """The mark file of a consensus module."""
 
     version: int
@@ -179,13 +167,8 @@ def read_mark_file(file: str, data: Bytes) -> MarkFile:
     if not 0 <= values["componentType"] <= 4:
         raise DiskError(file, offset + 4, f"component type {values['componentType']} is unknown")
     start, length = values["headerLength"], values["errorBufferLength"]
-    return MarkFile(
-        version=version,
-        component_type=values["componentType"],
-        activity_timestamp=values["activityTimestamp"],
-        member_id=values["memberId"],
-        errors=tuple(_errors(file, buffer, start, start + max(length, 0))) if start >= 0 else (),
-    )
+    errors = _errors(file, buffer, start, start + max(length, 0)) if start >= 0 else ()
+    return msgspec.convert({**values, "errors": tuple(errors)}, MarkFile)
 
 
 def _errors(file: str, buffer: memoryview, start: int, end: int) -> Iterator[ErrorRecord]:
@@ -222,8 +205,7 @@ MAX_TERM_LENGTH: Final = 1 << 30
 ARCHIVE_MAJOR_VERSION: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(msgspec.Struct, frozen=True, rename="camel"):
     """One entry of the catalog, with the names of ``RecordingDescriptor``."""
 
     offset: int
@@ -267,8 +249,7 @@ class Recording:
         return start - (start & (self.term_buffer_length - 1))
 
 
-@dataclass(frozen=True, slots=True)
-class Catalog:
+class Catalog(msgspec.Struct, frozen=True):
     """The catalog: its header's next recording id, and the recordings in the order of the file."""
 
     next_recording_id: int
@@ -324,19 +305,13 @@ def _recordings(file: str, buffer: memoryview, offset: int, alignment: int) -> I
         strings = table.read_strings(file, buffer, at + table.length, at + length)
         written = table.length + sum(4 + len(text) for text in strings.values())
         written = align(written + head_length, alignment) - head_length
-        yield Recording(
-            offset=offset,
-            state=layouts.RECORDING_STATES[head["state"]],
-            checksum_matches=_matches(head["checksum"], bytes(buffer[at : at + length]), written),
-            recording_id=values["recordingId"],
-            start_position=values["startPosition"],
-            stop_position=values["stopPosition"],
-            initial_term_id=values["initialTermId"],
-            segment_file_length=values["segmentFileLength"],
-            term_buffer_length=values["termBufferLength"],
-            stream_id=values["streamId"],
-            channel=printable(strings.get("strippedChannel", "")),
-        )
+        found = {
+            "offset": offset,
+            "state": layouts.RECORDING_STATES[head["state"]],
+            "checksumMatches": _matches(head["checksum"], bytes(buffer[at : at + length]), written),
+            "channel": printable(strings.get("strippedChannel", "")),
+        }
+        yield msgspec.convert({**values, **found}, Recording)
         offset += align(length + head_length, alignment)
 
 
@@ -351,8 +326,8 @@ def _matches(checksum: int, descriptor: bytes, written: int) -> bool:
     """
     if checksum == 0:
         return True
-    expected = checksum & 0xFFFFFFFF
     return any(
-        expected in (zlib.crc32(descriptor[:length]), crc32c(descriptor[:length]))
+        checksum & 0xFFFFFFFF == compute(descriptor[:length])
         for length in (len(descriptor), written)
+        for compute in CHECKSUMS.values()
     )
