@@ -173,7 +173,7 @@ def node_state(candidate_term: int, position: int = 0) -> bytes:
     ).ljust(4096, b"\0")
 
 
-def mark_file(member: int, errors: Sequence[str] = (), *, sbe_header: bool = True) -> bytes:
+def mark_file(member: int, *, sbe_header: bool = True) -> bytes:
     """The file ``cluster-mark.dat``, with or without the SBE header of later releases."""
     values = {
         "version": 768,
@@ -197,18 +197,7 @@ def mark_file(member: int, errors: Sequence[str] = (), *, sbe_header: bool = Tru
             "version": 2,
         }
         block = written(layouts.SBE_HEADER, head) + block
-    records = b""
-    for text in errors:
-        data = text.encode()
-        length = layouts.ERROR_RECORD.length + len(data)
-        record = {
-            "length": length,
-            "observationCount": 1,
-            "lastObservationTimestamp": TIME,
-            "firstObservationTimestamp": TIME,
-        }
-        records += (written(layouts.ERROR_RECORD, record) + data).ljust(align(length, 8), b"\0")
-    return block.ljust(8192, b"\0") + records.ljust(4096, b"\0")
+    return block.ljust(12288, b"\0")
 
 
 def descriptor(

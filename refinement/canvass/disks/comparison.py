@@ -7,9 +7,8 @@ entries. Both are lower bounds: clients may have answers for later entries.
 
 An egress message repeats the session and the timestamp of the entry that a service processed. A
 client that logs both knows the acknowledged entries. Each line of its file is one JSON object:
-``{"clusterSessionId": 7, "timestamp": 1795341312786}`` or ``{"logPosition": 4192}``. The first form
-can have ``"payload"``, the first eight bytes of the request in hexadecimal, because requests can
-have the same timestamp. ``logPosition`` is the position up to which an answer covers the log.
+``{"clusterSessionId": 7, "timestamp": 1795341312786}``, with ``"payload"``, the first eight bytes
+of the request in hexadecimal, if requests can have the same timestamp.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
@@ -165,33 +164,28 @@ def differences(
 
 def _same_term(comparison: Comparison) -> Iterator[Finding]:
     """Find different entries of one term; a term has one leader, and so the same entries."""
-    pairs = _differences_in_a_term(comparison)
-    for (i, j), position in pairs.items():
-        odd, others = _odd_one(comparison, pairs, i, j)
-        if others and odd != i and odd != j:
-            continue
-        if others and min(others) not in (i, j):
-            continue  # Reported for the pair with the first of the others.
-        log, other = (i, j) if odd in (i, ALL_MEMBERS) else (j, i)
-        file, offset = comparison.logs[log].place(position)
+    for position, groups in _differences_in_a_term(comparison).items():
+        odd = _odd_one(groups)
+        first, other = groups[-1][0], groups[0][0]
+        if odd == ALL_MEMBERS:
+            first, other = sorted((first, other))
+        file, offset = comparison.logs[first].place(position)
         theirs, place = comparison.logs[other].place(position)
-        run = comparison.logs[log].term_at(position)
+        run = comparison.logs[first].term_at(position)
         term = NULL_VALUE if run is None else run.term
-        if others:
-            named = " and ".join(map(str, others))
-            text = (
-                f"member {odd} holds another entry of term {term} at {position} than members "
-                f"{named}, which agree ({theirs}:{place})"
-            )
+        if odd == ALL_MEMBERS:
+            members = member_names(sorted(i for group in groups for i in group))
+            text = f"{members} hold different entries of term {term} at {position}"
         else:
             text = (
-                f"members {i} and {j} hold different entries of term {term} at {position} "
-                f"({theirs}:{place})"
+                f"member {odd} holds another entry of term {term} at {position} than "
+                f"{member_names(groups[0])}, which agree"
             )
         consequence = (
             "no election repairs this: a member with the same log term is not truncated, and the "
             "services of the two process different entries"
         )
+        text += f" ({theirs}:{place})"
         yield Finding(Kind.DIVERGED, odd, file, offset, text, consequence)
 
 
@@ -200,38 +194,35 @@ def _same_term_at(comparison: Comparison, pair: tuple[int, int], position: int) 
     return mine is not None and theirs is not None and mine.term == theirs.term
 
 
-def _differences_in_a_term(comparison: Comparison) -> dict[tuple[int, int], int]:
-    """The pairs of members that hold different entries of one term, with the position."""
+def _differences_in_a_term(comparison: Comparison) -> dict[int, list[list[int]]]:
+    """The positions at which members hold different entries of one term.
+
+    With each, the members in groups that agree beyond it, the largest group first.
+    """
+    found: dict[int, list[list[int]]] = {}
+    for pair, position in comparison.agreed.items():
+        if not _same_term_at(comparison, pair, position):
+            continue
+        groups = found.setdefault(position, [])
+        for i in pair:
+            if any(i in group for group in groups):
+                continue
+            alike = (one for one in groups if comparison.agreement(i, one[0]) > position)
+            group = next(alike, None)
+            if group is None:
+                groups.append([i])
+            else:
+                group.append(i)
     return {
-        pair: position
-        for pair, position in comparison.agreed.items()
-        if _same_term_at(comparison, pair, position)
+        position: sorted(groups, key=lambda one: (-len(one), one))
+        for position, groups in sorted(found.items())
     }
 
 
-def _damaged_copies(comparison: Comparison) -> dict[int, int]:
-    """The members whose log differs from several others within a term, each with one of these."""
-    pairs = _differences_in_a_term(comparison)
-    found = (_odd_one(comparison, pairs, i, j) for i, j in pairs)
-    return {odd: others[0] for odd, others in found if others}
-
-
-def _odd_one(
-    comparison: Comparison, pairs: Mapping[tuple[int, int], int], i: int, j: int
-) -> tuple[int, list[int]]:
-    """The one of two members that differs from several others, and these; else `ALL_MEMBERS`."""
-    position = pairs[i, j]
-    for odd, other in ((i, j), (j, i)):
-        against = [
-            k
-            for k in comparison.logs
-            if k != odd
-            and pairs.get((min(k, odd), max(k, odd))) == position
-            and comparison.agreement(k, other) > position
-        ]
-        if len(against) > 1:
-            return odd, sorted(against)
-    return ALL_MEMBERS, []
+def _odd_one(groups: Sequence[Sequence[int]]) -> int:
+    """The one member that differs from several others that agree, or `ALL_MEMBERS`."""
+    is_odd = len(groups) == 2 and len(groups[1]) == 1 < len(groups[0])
+    return groups[1][0] if is_odd else ALL_MEMBERS
 
 
 def _two_histories(comparison: Comparison) -> Iterator[Finding]:
@@ -290,14 +281,15 @@ def _durability(
     """Find committed entries that are not on a quorum."""
     quorum = quorum_size(member_count)
     unknown = member_count - len(disks)
-    damaged = _damaged_copies(comparison)
+    alike = _differences_in_a_term(comparison).values()
+    sound_copies = {_odd_one(groups): groups[0][0] for groups in alike}
     for proof in comparison.proofs:
         log = comparison.logs.get(proof.member_id)
         if log is None or not 0 < proof.position <= log.end:
             continue
         holders = comparison.holders(proof.member_id, min(proof.position, log.sound_end))
-        if proof.member_id in damaged:
-            sound = comparison.holders(damaged[proof.member_id], proof.position)
+        if proof.member_id in sound_copies:
+            sound = comparison.holders(sound_copies[proof.member_id], proof.position)
             holders = max(holders, sound, key=len)
         if len(holders) >= quorum:
             continue
@@ -340,10 +332,9 @@ Key = tuple[int, int, int | None]
 class Acknowledgement(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """One line of a client's file."""
 
-    cluster_session_id: int | None = None
-    timestamp: int | None = None
+    cluster_session_id: int
+    timestamp: int
     payload: str | None = None
-    log_position: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,8 +344,6 @@ class Acknowledgements:
     file: str
     entries: Mapping[Key, int]
     lines: Mapping[Key, int]
-    log_position: int
-    log_position_line: int
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -379,7 +368,7 @@ def read_acknowledgements(path: Path) -> Acknowledgements:
     decoder = msgspec.json.Decoder(Acknowledgement)
     entries: Counter[Key] = Counter()
     lines: dict[Key, int] = {}
-    furthest, furthest_line, number = -1, -1, 0
+    number = 0
     try:
         for number, line in enumerate(_lines(path), 1):
             if len(line) > MAX_LINE:
@@ -387,21 +376,16 @@ def read_acknowledgements(path: Path) -> Acknowledgements:
             if not line.strip():
                 continue
             one = decoder.decode(line)
-            if one.log_position is not None and one.log_position > furthest:
-                furthest, furthest_line = one.log_position, number
-            if one.cluster_session_id is not None and one.timestamp is not None:
-                key = (one.cluster_session_id, one.timestamp, _word(one.payload))
-                entries[key] += 1
-                lines.setdefault(key, number)
-            elif one.log_position is None:
-                raise ValueError("neither clusterSessionId and timestamp nor logPosition")
+            key = (one.cluster_session_id, one.timestamp, _word(one.payload))
+            entries[key] += 1
+            lines.setdefault(key, number)
     except (ValueError, msgspec.DecodeError, EOFError, zlib.error, OSError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         place = (number, f"line {number}: {reason}") if number else (-1, reason)
         raise DiskError(f"{path}", *place) from None
-    if not entries and furthest < 0:
+    if not entries:
         raise DiskError(f"{path}", -1, "the file has no answer to a client")
-    return Acknowledgements(str(path), entries, lines, furthest, furthest_line)
+    return Acknowledgements(str(path), entries, lines)
 
 
 def _word(payload: str | None) -> int | None:
@@ -469,25 +453,4 @@ def check_acknowledgements(
         )
         kind, consequence = _loss(len(members), unknown, quorum)
         found.append(Finding(kind, ALL_MEMBERS, given.file, given.lines[first], text, consequence))
-    found += _position(given, comparison, quorum, unknown)
     return found
-
-
-def _position(
-    given: Acknowledgements, comparison: Comparison, quorum: int, unknown: int
-) -> Iterator[Finding]:
-    if given.log_position < 0:
-        return
-    groups = (
-        comparison.holders(i, given.log_position)
-        for i, log in comparison.logs.items()
-        if log.sound_end >= given.log_position
-    )
-    there = max(groups, key=len, default=[])
-    if len(there) < quorum:
-        where = f"only the log of {member_names(there)} reaches" if there else "no log reaches"
-        if len(there) > 1:
-            where = f"only the logs of {member_names(there)} agree up to"
-        text = f"clients have answers up to {given.log_position}, and {where} that position"
-        kind, consequence = _loss(len(there), unknown, quorum)
-        yield Finding(kind, ALL_MEMBERS, given.file, given.log_position_line, text, consequence)

@@ -206,7 +206,7 @@ class Opening:
 
 @dataclass
 class Scan:
-    """What a scan carries from window to window, and from segment to segment.
+    """The state of a scan, from window to window, and from segment to segment.
 
     ``term`` is the leadership term of the last entry, ``entry_start`` the position of the
     incomplete entry; each is -1 if there is none. ``version`` is the last schema version, and

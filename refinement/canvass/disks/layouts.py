@@ -3,9 +3,8 @@
 A `Layout` is a row of fixed-length fields, followed by strings with a length before each. All
 numbers are little endian. This module opens no file and checks no value.
 
-Source: ``RecordingLog.java``, ``Catalog.java``, ``DataHeaderFlyweight.java``, agrona's
-``DistinctErrorLog.java`` and the SBE schemas 101 (archive), 110 (mark file), 111 (cluster) and 112
-(node state).
+Source: ``RecordingLog.java``, ``Catalog.java``, ``DataHeaderFlyweight.java`` and the SBE schemas
+101 (archive), 110 (mark file), 111 (cluster) and 112 (node state).
 """
 
 from __future__ import annotations
@@ -152,16 +151,6 @@ CONSENSUS_MODULE: Final = 1
 """The component type in the mark file of a consensus module."""
 VERSION_FAILED: Final = -1
 """The version of a mark file whose component failed to start."""
-
-ERROR_RECORD: Final = Layout(
-    "an error record",
-    (
-        ("length", "i32"),
-        ("observationCount", "i32"),
-        ("lastObservationTimestamp", "i64"),
-        ("firstObservationTimestamp", "i64"),
-    ),
-)
 
 CATALOG_HEADER: Final = Layout(
     "the catalog header",

@@ -19,7 +19,7 @@ from canvass.disks.layouts import align
 from canvass.disks.loops import CHECKSUMS
 
 MAX_ENTRIES: Final = 1_000_000
-"""The greatest number of entries of a recording log, or records of an error log, that are read."""
+"""The greatest number of entries of a recording log that are read."""
 
 
 class LogEntry(msgspec.Struct, frozen=True, rename="camel"):
@@ -121,15 +121,6 @@ def read_node_state(file: str, data: Bytes) -> int:
     return found
 
 
-class ErrorRecord(msgspec.Struct, frozen=True):
-    """One distinct error of the error log: how often it was observed, when last, and its text."""
-
-    offset: int
-    count: int
-    last_timestamp: int
-    text: str
-
-
 class MarkFile(msgspec.Struct, frozen=True, rename="camel"):
     """The mark file of a consensus module."""
 
@@ -137,11 +128,10 @@ class MarkFile(msgspec.Struct, frozen=True, rename="camel"):
     component_type: int
     activity_timestamp: int
     member_id: int
-    errors: tuple[ErrorRecord, ...]
 
 
 def read_mark_file(file: str, data: Bytes) -> MarkFile:
-    """Read the header and the error log.
+    """Read the header.
 
     Raises
     ------
@@ -166,30 +156,7 @@ def read_mark_file(file: str, data: Bytes) -> MarkFile:
         raise DiskError(file, offset, f"version {_version(version)} is not 0.x")
     if not 0 <= values["componentType"] <= 4:
         raise DiskError(file, offset + 4, f"component type {values['componentType']} is unknown")
-    start, length = values["headerLength"], values["errorBufferLength"]
-    errors = _errors(file, buffer, start, start + max(length, 0)) if start >= 0 else ()
-    return msgspec.convert({**values, "errors": tuple(errors)}, MarkFile)
-
-
-def _errors(file: str, buffer: memoryview, start: int, end: int) -> Iterator[ErrorRecord]:
-    """The records of an error log up to the first impossible one, as in ``ErrorLogReader``."""
-    offset, table = start, layouts.ERROR_RECORD
-    end = min(end, len(buffer))
-    for _ in range(MAX_ENTRIES):
-        if offset + table.length > end:
-            return
-        values = table.read(file, buffer, offset)
-        length = min(values["length"], end - offset)
-        if length <= table.length:
-            return
-        text = bytes(buffer[offset + table.length : offset + length]).decode("utf-8", "replace")
-        yield ErrorRecord(
-            offset,
-            values["observationCount"],
-            values["lastObservationTimestamp"],
-            printable(text.partition("\n")[0]),
-        )
-        offset += align(length, 8)
+    return msgspec.convert(values, MarkFile)
 
 
 def _version(version: int) -> str:

@@ -16,7 +16,7 @@ from canvass.disks import layouts
 from canvass.disks.disk import CONSENSUS_MODULE_SERVICE_ID, MemberDisk
 from canvass.disks.files import CATALOG, MARK_FILE, NODE_STATE, RECORDING_LOG
 from canvass.disks.findings import DiskError, Finding, Kind
-from canvass.disks.layouts import RELEASES, VERSION_FAILED
+from canvass.disks.layouts import RELEASES
 from canvass.disks.log import RecordedLog, read_log
 from canvass.disks.small_files import Catalog, LogEntry, Recording
 
@@ -456,11 +456,3 @@ def _mark_file(disk: MemberDisk, now_ms: int) -> Iterator[Finding]:
         text = "the mark file was updated within the last 10 s: the member seems to run"
         consequence = "the files may be of different moments; stop the member first"
         yield disk.finding(Kind.NOTE, MARK_FILE, 0, text, consequence)
-    if mark.version == VERSION_FAILED:
-        text = "the mark file says that the last start failed"
-        yield disk.finding(Kind.NOTE, MARK_FILE, 0, text, "see the errors in it")
-    if mark.errors:
-        latest = max(mark.errors, key=lambda record: record.last_timestamp)
-        total = sum(record.count for record in mark.errors)
-        text = f"{len(mark.errors)} distinct errors, {total:,} in all; the latest: {latest.text}"
-        yield disk.finding(Kind.NOTE, MARK_FILE, latest.offset, text)

@@ -23,9 +23,8 @@ from canvass.disks.comparison import (
     read_acknowledgements,
 )
 from canvass.disks.disk import MemberDisk, load
-from canvass.disks.files import CATALOG, find_members, read_bytes
+from canvass.disks.files import find_members
 from canvass.disks.findings import (
-    ALL_MEMBERS,
     INCOMPLETE,
     SOUND,
     DiskError,
@@ -54,21 +53,51 @@ def options(
 ) -> list[Option]:
     """The options of the operator, the first action first."""
     return [
-        *_unstartable(disks, comparison, outlook),
+        *_repair(disks, comparison, outlook),
         *_start(outlook),
-        *_stuck(disks, outlook),
-        *_damaged(disks, comparison),
+        *_replace(disks, outlook),
         *_empty(outlook, with_empty),
     ]
 
 
-def _winners(outlook: Outlook) -> dict[tuple[int, ...], list[Leadership]]:
-    """The possible leaders of each set of members that can elect one."""
-    found: dict[tuple[int, ...], list[Leadership]] = {}
-    for one in outlook.leaderships:
-        for members in one.quorums:
-            found.setdefault(tuple(members), []).append(one)
-    return dict(sorted(found.items(), key=lambda item: (-len(item[0]), item[0])))
+def _repair(
+    disks: Sequence[MemberDisk], comparison: Comparison, outlook: Outlook
+) -> Iterator[Option]:
+    """Repair, restore or give up a damaged disk."""
+    for disk in disks:
+        i, log = disk.member_id, disk.log
+        starts = i not in outlook.cannot_start
+        if log is not None and log.refuses:
+            yield Option(
+                f"Run `ArchiveTool verify` on the archive of member {i}",
+                f"it truncates the last frame: the log ends at {log.last_frame} then, not at "
+                f"{log.end}; {_held(comparison, disk, log.last_frame, log.last_frame)}",
+            )
+        elif not starts:
+            yield Option(
+                f"Restore the damaged file of member {i} from a backup of this member",
+                "an older file revokes the member's votes and entries; the other members must hold "
+                "the entries that it lacks",
+            )
+        if log is not None and log.problems and log.segments:
+            until = max(problem.until for problem in log.problems)
+            yield Option(
+                f"Treat the disk of member {i} as lost from {log.sound_end} on "
+                f"(--assume-lost {i} shows what follows)",
+                f"{_held(comparison, disk, log.sound_end, until)}; a member that leads or replays "
+                "over the damage stops there",
+            )
+
+
+def _held(comparison: Comparison, disk: MemberDisk, agreed: int, until: int) -> str:
+    """Say which other disks hold a member's log up to a position, and go on to another."""
+    others = [
+        i
+        for i in comparison.holders(disk.member_id, agreed)
+        if i != disk.member_id and comparison.logs[i].sound_end >= until
+    ]
+    there = f"the disk of {member_names(others)}" if others else "no other disk"
+    return f"the log up to {until} is on {there}"
 
 
 def _start(outlook: Outlook) -> Iterator[Option]:
@@ -76,14 +105,11 @@ def _start(outlook: Outlook) -> Iterator[Option]:
 
     A slow member takes no part in an election although it was started.
     """
-    winners = _winners(outlook)
-    if not winners:
-        yield Option(
-            "Bring back more members before you start any",
-            f"with these disks no election can be won; it takes {outlook.quorum} of "
-            f"{outlook.member_count} members",
-        )
-        return
+    winners: dict[tuple[int, ...], list[Leadership]] = {}
+    for one in outlook.leaderships:
+        for members in one.quorums:
+            winners.setdefault(tuple(members), []).append(one)
+    winners = dict(sorted(winners.items(), key=lambda item: (-len(item[0]), item[0])))
     risky = {
         key: bad
         for key, there in winners.items()
@@ -91,28 +117,24 @@ def _start(outlook: Outlook) -> Iterator[Option]:
     }
     safe = [key for key in winners if not any(set(other) <= set(key) for other in risky)]
     useful = [key for key in safe if not set(key) & set(outlook.never_join)] or safe
-    if not risky:
+    if not winners:
         yield Option(
-            f"Start {member_names(useful[0])}",
-            "no committed entry, and no possibly committed entry, is truncated in any election",
+            "Bring back more members before you start any",
+            f"with these disks no election can be won; it takes {outlook.quorum} of "
+            f"{outlook.member_count} members",
         )
-        return
     for key in useful[:1]:
-        leaders = [one.leader_member_id for one in winners[key]]
+        later = " first, and the others when a leader serves" if risky else ""
         yield Option(
-            f"Start {member_names(key)} first, and the others when a leader serves",
-            f"{member_names(leaders)} can win among these; no committed entry, and no possibly "
-            "committed entry, is truncated",
+            f"Start {member_names(key)}{later}",
+            "no committed entry, and no possibly committed entry, is truncated in any election "
+            "among these",
         )
     for key, bad in risky.items():
-        if any(set(other) < set(key) for other in risky):
-            continue
-        yield Option(
-            f"Do not start {member_names(key)} without the others"
-            if len(key) < outlook.member_count
-            else f"Do not start {member_names(key)} all at once",
-            "; ".join(_loss(one) for one in bad[:2]),
-        )
+        if not any(set(other) < set(key) for other in risky):
+            how = "without the others" if len(key) < outlook.member_count else "all at once"
+            losses = "; ".join(_loss(one) for one in bad[:2])
+            yield Option(f"Do not start {member_names(key)} {how}", losses)
 
 
 def _loss(one: Leadership) -> str:
@@ -130,47 +152,17 @@ def _loss(one: Leadership) -> str:
     )
 
 
-def _unstartable(
-    disks: Sequence[MemberDisk], comparison: Comparison, outlook: Outlook
-) -> Iterator[Option]:
-    for disk in disks:
-        log = disk.log
-        if disk.member_id in outlook.cannot_start and log is not None and log.refuses:
-            others = [
-                i
-                for i in comparison.logs
-                if i != disk.member_id and comparison.agreement(i, disk.member_id) >= log.last_frame
-            ]
-            held = (
-                f"the log up to there is also on the disk of {member_names(others)}"
-                if others
-                else "no other disk holds this frame"
-            )
-            yield Option(
-                f"Run `ArchiveTool verify` on the archive of member {disk.member_id}",
-                f"it truncates the last frame: the log ends at {log.last_frame} then, not at "
-                f"{log.end}; {held}",
-            )
-        elif disk.member_id in outlook.cannot_start:
-            yield Option(
-                f"Restore the damaged file of member {disk.member_id} from a backup of this member",
-                "an older file revokes the member's votes and entries; the other members must hold "
-                "the entries that it lacks",
-            )
-
-
-def _stuck(disks: Sequence[MemberDisk], outlook: Outlook) -> Iterator[Option]:
-    by_id = {disk.member_id: disk for disk in disks}
-    leaders = [one.leader_member_id for one in outlook.leaderships if one.quorums]
+def _replace(disks: Sequence[MemberDisk], outlook: Outlook) -> Iterator[Option]:
+    """Give a member that can never join another disk."""
+    starts = {disk.member_id: disk.log.start for disk in disks if disk.log is not None}
+    leader = next((one.leader_member_id for one in outlook.leaderships if one.quorums), NULL_VALUE)
     for i in outlook.never_join:
-        source = by_id.get(leaders[0]) if leaders else None
-        starts = source.log.start if source is not None and source.log is not None else 0
         yield Option(
-            f"Stop member {leaders[0]}, and copy its archive and cluster folders to member {i}",
+            f"Stop member {leader}, and copy its archive and cluster folders to member {i}",
             f"entries that only member {i} holds are lost: keep its folders; keep the higher of "
             "the two candidate terms (node-state.dat)",
         )
-        if starts == 0:
+        if starts.get(leader, 0) == 0:
             yield Option(
                 f"Empty the archive and cluster folders of member {i}, and start it when a leader "
                 "serves",
@@ -179,65 +171,38 @@ def _stuck(disks: Sequence[MemberDisk], outlook: Outlook) -> Iterator[Option]:
             )
 
 
-def _damaged(disks: Sequence[MemberDisk], comparison: Comparison) -> Iterator[Option]:
-    for disk in disks:
-        log = disk.log
-        if log is None or not log.problems or not log.segments:
-            continue
-        until = max(problem.until for problem in log.problems)
-        others = [
-            i
-            for i in sorted(comparison.logs)
-            if i != disk.member_id
-            and comparison.agreement(i, disk.member_id) >= log.sound_end
-            and comparison.logs[i].sound_end >= until
-        ]
-        where = (
-            f"these positions are on the disk of {member_names(others)}"
-            if others
-            else "no other disk holds these positions"
-        )
-        yield Option(
-            f"Treat the disk of member {disk.member_id} as lost from {log.sound_end} on "
-            f"(--assume-lost {disk.member_id} shows what follows)",
-            f"{where}; a member that leads or replays over the damage stops there",
-        )
-
-
 def _empty(outlook: Outlook, with_empty: Outlook | None) -> Iterator[Option]:
+    """Start a member without a disk."""
     if with_empty is None:
         return
     lost = with_empty.started_empty
-    bad = [one for one in with_empty.leaderships if one.quorums and one.may_lose]
-    new = [
-        members
-        for one in bad
+    leaders = [one for one in with_empty.leaderships if one.quorums]
+    known = [members for one in outlook.leaderships for members in one.quorums]
+    risky = {
+        tuple(members): _loss(one)
+        for one in leaders
         for members in one.quorums
-        if set(members) & set(lost)
-        and not any(
-            members == other for leadership in outlook.leaderships for other in leadership.quorums
-        )
-    ]
-    if new:
-        smallest = min(new, key=len)
+        if one.may_lose and set(members) & set(lost) and members not in known
+    }
+    if risky:
+        smallest = min(risky, key=len)
         yield Option(
             f"Do not start {member_names(lost)} with an empty disk before a leader serves",
-            f"its vote makes {member_names(smallest)} a quorum: "
-            + "; ".join(_loss(one) for one in bad if smallest in one.quorums),
+            f"its vote makes {member_names(smallest)} a quorum: {risky[smallest]}",
         )
     stuck = {
-        i: one.stuck[i]
-        for one in with_empty.leaderships
-        if one.quorums and one.leader_member_id not in lost
-        for i in lost
-        if i in one.stuck
+        i: why
+        for one in leaders
+        if one.leader_member_id not in lost
+        for i, why in one.stuck.items()
+        if i in lost
     }
     for i, why in stuck.items():
         yield Option(
             f"Copy the archive and cluster folders of a stopped member to member {i}",
             f"with an empty disk it cannot join: it {why}",
         )
-    if not new and not stuck:
+    if not risky and not stuck:
         yield Option(
             f"Start {member_names(lost)} with an empty disk when a leader serves",
             "it replays the whole log; without its candidate term it may vote again in a term in "
@@ -329,11 +294,13 @@ def assess(
     comparison = compare(disks)
     checked = {disk.member_id: check(disk, now_ms) for disk in disks}
     found = [one for findings in checked.values() for one in findings]
-    found += _findings_of_all(disks, comparison, member_ids, lost, client)
+    found += _absent(disks, member_ids, lost)
+    found += differences(disks, comparison, len(member_ids))
+    if client is not None:
+        given = read_acknowledgements(client)
+        found += check_acknowledgements(given, comparison, len(member_ids), len(disks))
     version = max((log.schema_version for log in comparison.logs.values()), default=NULL_VALUE)
     rules = revision_of(version)
-    logs = member_logs(disks, comparison)
-    found += _several_releases(disks, logs, rules)
     reasons = {disk.member_id: reason_not_to_start(disk, checked[disk.member_id]) for disk in disks}
     cannot_start = {i: why for i, why in reasons.items() if why}
     outlook = explore(disks, comparison, member_ids, rules, cannot_start)
@@ -349,28 +316,13 @@ def assess(
         schema_version=version,
         releases=RELEASES.get(version, "unknown"),
         findings=found,
-        logs=logs,
+        logs=member_logs(disks, comparison),
         common_position=common_position(comparison),
         committed=comparison.floor,
         outlook=outlook,
         with_empty=with_empty,
         options=options(disks, comparison, outlook, with_empty),
     )
-
-
-def _findings_of_all(
-    disks: Sequence[MemberDisk],
-    comparison: Comparison,
-    member_ids: Sequence[int],
-    lost: Sequence[int],
-    client: Path | None,
-) -> Iterator[Finding]:
-    """Give what the disks show together, and beside the answers to clients."""
-    yield from (*_absent(disks, member_ids, lost), *_copies(disks))
-    yield from differences(disks, comparison, len(member_ids))
-    if client is not None:
-        given = read_acknowledgements(client)
-        yield from check_acknowledgements(given, comparison, len(member_ids), len(disks))
 
 
 def _member_ids(
@@ -415,48 +367,3 @@ def _absent(
         for i in member_ids
         if i not in there and i not in lost
     ]
-
-
-def _several_releases(
-    disks: Sequence[MemberDisk], logs: Sequence[MemberLog], revision: str
-) -> Iterator[Finding]:
-    """Logs whose last entries have several schema versions, as in a rolling upgrade."""
-    by_version: dict[int, list[int]] = {}
-    for log in sorted(logs, key=lambda one: one.schema_version):
-        if log.schema_version != NULL_VALUE:
-            by_version.setdefault(log.schema_version, []).append(log.member_id)
-    if len(by_version) < 2:
-        return
-    ends = [
-        f"release {RELEASES.get(version, 'unknown')} (schema version {version}) on"
-        f" {member_names(ids)}"
-        for version, ids in by_version.items()
-    ]
-    text = f"the logs end with entries of {', '.join(ends)}"
-    others = [
-        i for version, ids in by_version.items() for i in ids if revision_of(version) != revision
-    ]
-    consequence = "the protocol of these releases is the same"
-    if others:
-        consequence = (
-            f"all elections are simulated by protocol {revision}; {member_names(sorted(others))}"
-            " may decide otherwise if the release is still the old one"
-        )
-    place = str(disks[0].files.folder.parent)
-    yield Finding(Kind.NOTE, ALL_MEMBERS, place, -1, text, consequence)
-
-
-def _copies(disks: Sequence[MemberDisk]) -> Iterator[Finding]:
-    """Catalogs that are equal. Each archive writes its own addresses and times into its catalog."""
-    seen: dict[bytes, int] = {}
-    for disk in disks:
-        if disk.catalog is not None and disk.catalog.recordings:
-            data = read_bytes(disk.files.files[CATALOG]).tobytes()
-            first = seen.setdefault(data, disk.member_id)
-            if first != disk.member_id:
-                text = f"the file is byte for byte the one of member {first}"
-                consequence = (
-                    "one of the two archives is a copy of the other: if it was copied by mistake, "
-                    "entries count twice that are on one disk"
-                )
-                yield disk.finding(Kind.NOTE, CATALOG, -1, text, consequence)

@@ -21,7 +21,6 @@ from support.aeron_disks import (
     descriptor,
     disk_of,
     entry,
-    mark_file,
     snapshot_recording,
     write_disks,
     write_log,
@@ -189,12 +188,3 @@ def test_a_snapshot_without_a_recording_or_a_part_is_not_loaded(tmp_path: Path) 
         f"the snapshot of the consensus module at {BASE} has recording id -1",
     ) in found
     assert (Kind.DAMAGED, f"the snapshot at {BASE} has no part of service 0") in found
-
-
-def test_the_mark_file_tells_of_a_failed_start(tmp_path: Path) -> None:
-    data = bytearray(mark_file(2, sbe_header=False))
-    struct.pack_into("<i", data, 0, layouts.VERSION_FAILED)
-
-    found = findings(tmp_path, replaced("cluster/cluster-mark.dat", bytes(data)))
-
-    assert found == [(Kind.NOTE, "the mark file says that the last start failed")]
