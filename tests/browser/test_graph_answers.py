@@ -265,6 +265,13 @@ def test_a_projection_counts_every_state_and_edge(
     kind = {view.id_of(row): view.tree(row)["electionState"] for row in range(view.state_count)}
 
     assert {node.key.strip('"'): node.count for node in answer.nodes} == Counter(kind.values())
+    first = Counter(kind[view.id_of(int(row))] for row in view.initial)
+    assert {node.key.strip('"'): node.initial for node in answer.nodes if node.initial} == first
+    on = {a for a, b in graph.edges() if a != b}
+    ends = Counter(
+        kind[row] for row, known in graph.nodes(data="expanded") if known and row not in on
+    )
+    assert {node.key.strip('"'): node.terminal for node in answer.nodes if node.terminal} == ends
     expected = Counter((kind[a], kind[b], action) for a, b, action in graph.edges(data="action"))
     assert {
         (edge.source.strip('"'), edge.target.strip('"'), edge.action): edge.count

@@ -47,6 +47,14 @@ def allowed_in(graph: StateGraph, names: Collection[str] | None) -> NDArray[np.b
     return np.isin(graph.in_action, action_codes(graph, names))
 
 
+def terminal_states(graph: StateGraph) -> NDArray[np.bool_]:
+    """Give for each state whether its steps are in the graph and none leads to another state."""
+    found = graph.expanded.copy()
+    source = np.repeat(np.arange(graph.state_count), np.diff(graph.out_offsets))
+    found[source[graph.out_target != source]] = False
+    return found
+
+
 class NoPath(GraphError):
     """No path leads from any of the first states to any of the others."""
 

@@ -102,6 +102,8 @@ class Node(Data, frozen=True):
     x: float
     y: float
     initial: bool
+    terminal: bool
+    """Whether no step leads to another state."""
     expanded: bool
     more: int
     """Edges to and from states outside of the drawing."""
@@ -173,6 +175,10 @@ class QuotientNode(Data, frozen=True):
 
     key: str
     count: int
+    initial: int
+    """How many of the states are initial ones."""
+    terminal: int
+    """From how many of the states no step leads to another state."""
     example: str
     x: float
     y: float

@@ -26,6 +26,7 @@ from canvass.browser.limits import (
 )
 from canvass.browser.questions import Answer, Arguments, Question, bad_request
 from canvass.browser.sources import Store
+from canvass.graph.folders import Rows
 from canvass.graph.predicate import parse
 from canvass.graph.project import Quotient, project
 from canvass.graph.walks import Hop, NoPath, around, shortest_path
@@ -113,6 +114,8 @@ class GraphRoutes:
         # Long names are shortened; a number distinguishes two with the same beginning.
         keys = [shortened(label, KEY_CHARS) for label in found.labels]
         keys = [key if keys.count(key) == 1 else f"{key} #{k}" for k, key in enumerate(keys)]
+        initial = _counts(found, graph.view.initial)
+        terminal = _counts(found, np.flatnonzero(graph.terminal).astype(np.int32))
         shown, cut = found.edges[:DRAWN_EDGES], found.edges[DRAWN_EDGES:]
         return api.Projection(
             by=by,
@@ -120,6 +123,8 @@ class GraphRoutes:
                 api.QuotientNode(
                     key=key,
                     count=int(found.counts[k]),
+                    initial=int(initial[k]),
+                    terminal=int(terminal[k]),
                     example=graph.view.id_of(int(found.examples[k])),
                     x=placed.x[k],
                     y=placed.y[k],
@@ -164,6 +169,12 @@ def _path(
     hops = shortest_path(graph.view, sources.tolist(), targets.tolist(), actions or None)
     first = hops[0].source if hops else int(np.intersect1d(sources, targets)[0])
     return hops, first
+
+
+def _counts(found: Quotient, rows: Rows) -> NDArray[np.int64]:
+    """Count the states among some in each node of a projection."""
+    of = found.class_of[rows]
+    return np.bincount(of[of >= 0], minlength=len(found.keys))
 
 
 def _roots(graph: OpenGraph, found: Quotient) -> list[int]:

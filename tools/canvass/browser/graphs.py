@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.browser.labels import (
@@ -36,7 +37,7 @@ from canvass.graph.artifact import MemberView
 from canvass.graph.open import open_view
 from canvass.graph.project import map_field
 from canvass.graph.view import EdgeView, StateGraph, Tree
-from canvass.graph.walks import Neighbourhood
+from canvass.graph.walks import Neighbourhood, terminal_states
 from canvass.lanes.of_counterexample import action_name, is_cluster
 
 
@@ -59,6 +60,7 @@ class OpenGraph:
         self.view: StateGraph = open_view(folder)
         self._steps: Lazy[MemberSteps | None] = Lazy(self._make_steps)
         self._map_by: Lazy[str] = Lazy(lambda: map_field(self.view))
+        self._terminal: Lazy[NDArray[np.bool_]] = Lazy(lambda: terminal_states(self.view))
 
     def _make_steps(self) -> MemberSteps | None:
         return MemberSteps(self.view) if isinstance(self.view, MemberView) else None
@@ -76,6 +78,11 @@ class OpenGraph:
             return self._steps.get()
         except GraphError as error:
             raise Refusal(422, "unreadable", str(error)) from None
+
+    @property
+    def terminal(self) -> NDArray[np.bool_]:
+        """For each state whether no step leads from it to another one."""
+        return self._terminal.get()
 
     def row(self, state: str) -> int:
         """Find a state by its id or the beginning of its id.
@@ -254,6 +261,7 @@ def _node(
         x=x,
         y=y,
         initial=graph.view.is_initial(row),
+        terminal=bool(graph.terminal[row]),
         expanded=bool(graph.view.expanded[row]),
         more=more,
         election_state=election if isinstance(election, str) else msgspec.UNSET,

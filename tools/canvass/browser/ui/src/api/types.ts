@@ -518,6 +518,7 @@ export interface Node {
   readonly x: number;
   readonly y: number;
   readonly initial: boolean;
+  readonly terminal: boolean;
   readonly expanded: boolean;
   readonly more: number;
   readonly electionState?: string;
@@ -577,6 +578,8 @@ export interface PathView {
 export interface QuotientNode {
   readonly key: string;
   readonly count: number;
+  readonly initial: number;
+  readonly terminal: number;
   readonly example: string;
   readonly x: number;
   readonly y: number;

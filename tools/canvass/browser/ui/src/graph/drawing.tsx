@@ -65,6 +65,9 @@ export function GraphDrawing(
             {node.root || node.id === chosen
               ? <circle r={radius + 5} fill="none" stroke={palette.accent} stroke-width="3" /> : null}
             {node.initial ? <circle r={radius + 3} fill="none" stroke={colours.ink} stroke-width="1" /> : null}
+            {node.terminal
+              ? <rect x={-radius} y={radius + (node.initial ? 6 : 2)} width={2 * radius} height="3" fill={colours.ink} />
+              : null}
             <circle r={radius} fill={colours.fill} stroke={colours.ink} stroke-width="1" />
             <text y="4" text-anchor="middle" font-size={Math.min(11, (3 * radius) / node.sign.length)} font-weight="600" fill={colours.ink}>{node.sign}</text>
             <text

@@ -1,10 +1,12 @@
 // The meaning of signs and lines in a drawing.
 
-export function GraphLegend({ elections }: { elections: boolean }) {
+/** Of a projection, `states` is false: a node has the states with one value. */
+export function GraphLegend({ elections, states = true }: { elections: boolean; states?: boolean }) {
   return (
     <ul class="legend legend-row" aria-label="Legend">
-      <li><span class="swatch root" /> this state</li>
-      <li><span class="swatch initial" /> initial</li>
+      {states ? <li><span class="swatch root" /> this state</li> : null}
+      <li><span class="swatch initial" /> {states ? "initial" : "has initial states"}</li>
+      <li><span class="swatch terminal" /> {states ? "no step leads on" : "has states from which no step leads on"}</li>
       {elections ? (
         <>
           <li><span class="swatch phase-start">Ca</span> start</li>
@@ -14,7 +16,7 @@ export function GraphLegend({ elections }: { elections: boolean }) {
         </>
       ) : null}
       <li>↻ steps to itself</li>
-      <li>+ steps not drawn</li>
+      {states ? <li>+ steps not drawn</li> : null}
     </ul>
   );
 }

@@ -8,7 +8,9 @@ import { useListChoice } from "../parts/list_choice";
 import { Empty } from "../parts/note";
 import { GraphCanvas } from "./canvas";
 import { Expression } from "./find_view";
+import { isOfElections } from "../words/election";
 import type { GraphContext } from "./context";
+import { GraphLegend } from "./legend";
 import { SceneList } from "./scene_list";
 import { sceneOfProjection } from "./scene";
 
@@ -37,6 +39,7 @@ export function ProjectionView({ context }: { context: GraphContext }) {
         placeholder={graph.fields.slice(0, 2).join(", ")}
         submit={(text) => change({ by: text }, false)}
       />
+      <GraphLegend elections={isOfElections(graph.fields)} states={false} />
       <div class="toolbar">
         {choice}
         {scene ? (

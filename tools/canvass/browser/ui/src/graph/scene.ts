@@ -16,6 +16,8 @@ export interface SceneNode {
   readonly y: number;
   readonly root: boolean;
   readonly initial: boolean;
+  /** Whether no step leads to another state; of several states, whether this is so for some. */
+  readonly terminal: boolean;
   /** Steps that lead back to the same state. */
   readonly loops: readonly string[];
   /** Edges of the node that are not drawn. */
@@ -61,6 +63,7 @@ export function sceneOfAround(around: Around, lit?: number): Scene {
       y: node.y,
       root: node.id === around.root,
       initial: node.initial,
+      terminal: node.terminal,
       loops: loops.get(node.id) ?? [],
       more: node.more,
       count: 1,
@@ -112,6 +115,7 @@ export function sceneOfPath(path: PathView): Scene {
         y: row * 90,
         root: at === 0,
         initial: false,
+        terminal: false,
         loops: [],
         more: 0,
         count: 1,
@@ -183,7 +187,8 @@ export function sceneOfProjection(projection: Projection): Scene {
       x: (placed ? places.get(node.key)?.x : undefined) ?? node.x,
       y: (placed ? places.get(node.key)?.y : undefined) ?? node.y,
       root: false,
-      initial: false,
+      initial: node.initial > 0,
+      terminal: node.terminal > 0,
       loops: loops.get(node.key) ?? [],
       more: 0,
       count: node.count,

@@ -24,6 +24,7 @@ export function SceneList(
               <span class={`swatch phase-${node.phase}`}>{node.sign}</span> {node.label}
             </button>
             {node.initial ? <span class="tag">initial</span> : null}
+            {node.terminal ? <span class="tag">end</span> : null}
             {node.more > 0 ? <span class="soft">{` ${node.more} steps not drawn`}</span> : null}
             {node.loops.length > 0 ? <span class="soft">{` ↻ ${node.loops.join(", ")}`}</span> : null}
             <ul>

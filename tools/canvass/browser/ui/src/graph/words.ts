@@ -115,6 +115,10 @@ export class Words {
     };
     ring(size, colours.ink, 1);
     if (node.initial) ring(size + 3.5, colours.ink, 1.2);
+    if (node.terminal) {
+      context.fillStyle = colours.ink;
+      context.fillRect(x - size, y + size + (node.initial ? 6 : 2), 2 * size, 3);
+    }
     if (node.root) ring(size + (node.initial ? 7 : 4), this.palette.accent, 3);
     if (node.id === this.chosen) ring(size + 7, this.palette.ink, 2.5);
     if (size < 6.5) return; // Too small to read.
