@@ -45,8 +45,6 @@ class DeadEnd:
     """The number of explained events of each stream."""
     standing: dict[int, tuple[bool, bool, bool]] = field(default_factory=dict)
     """For each member with an event left: whether step, message and log contents are right."""
-    leaders: dict[int, int] = field(default_factory=dict)
-    """For each of these members the member that it takes for its leader."""
     broken: dict[int, frozenset[str]] = field(default_factory=dict)
     """The properties that the next event of a member would violate."""
 
@@ -80,9 +78,8 @@ def read_answers(values: Iterable[Value], runs: int) -> list[Answer]:
                 answers[run - 1].conforms = True
             case ["stuck", run, at, standing]:
                 end = _dead_end(answers[run - 1], at)
-                for member, (some, step, message, log, leader) in enumerate(standing):
+                for member, (some, step, message, log) in enumerate(standing):
                     if some:
-                        end.leaders[member] = leader
                         end.standing[member] = (step == 1, message == 1, log == 1)
             case ["broken", run, at, member, names]:
                 _dead_end(answers[run - 1], at).broken[member] = frozenset(names)
@@ -102,7 +99,8 @@ def _dead_end(answer: Answer, at: Sequence[int]) -> DeadEnd:
 def divergences_of(trace: TraceRun, answer: Answer) -> tuple[Divergence, ...]:
     """Give the divergences at which the longest explained prefix stops.
 
-    Members that only wait for another member are left out, unless all wait for each other.
+    If a property is violated there, or a step is wrong, they are these. Otherwise they are the
+    events of all members that lack a message or a log: some of these may only wait for another.
     """
     most = max(sum(end.at) for end in answer.dead_ends.values())
     ends = [end for end in answer.dead_ends.values() if sum(end.at) == most]
@@ -112,16 +110,20 @@ def divergences_of(trace: TraceRun, answer: Answer) -> tuple[Divergence, ...]:
         for member, names in sorted(end.broken.items())
         for name in sorted(names)
     ]
+    stuck = sorted(end.standing.items())
     found += [
-        (member, kind, name, _WRONG[kind, name == LOG_STREAM])
-        for member in sorted(end.standing)
-        for kind, name, waits in [_blame(trace, end, member)]
-        if not waits
+        (member, _STEP, trace.streams[member].actions[end.at[member]], _WRONG_STEP)
+        for member, (step, _, _) in stuck
+        if not step
     ]
-    waiting = [(member, _CAUSALITY, _waits_for(end, member), _CYCLE) for member in end.standing]
+    lacking = [one for one in stuck if not all(one[1])] or stuck
+    found = found or [
+        (member, _CAUSALITY, *(_NO_LOG if message else _NO_MESSAGE))
+        for member, (_, message, _) in lacking
+    ]
     return tuple(
         Divergence(kind, name, member, trace.streams[member].steps[end.at[member]], text, most)
-        for member, kind, name, text in found or sorted(waiting, key=lambda one: (one[2], one[0]))
+        for member, kind, name, text in found
     )
 
 
@@ -129,34 +131,15 @@ _STEP: Final = DivergenceClass.IMPLEMENTATION_STEP
 _CAUSALITY: Final = DivergenceClass.CAUSALITY
 _SAFETY: Final = DivergenceClass.SAFETY_PROPERTY
 _VIOLATED: Final = "is violated"
-_CYCLE: Final = "the step depends on itself, through messages or recorded log bytes"
-_WRONG: Final = {
-    (_STEP, False): "by the spec this step does not lead from the state before it to the next one",
-    (_CAUSALITY, False): "no behaviour before this step has the message that it receives",
-    (_CAUSALITY, True): "no behaviour before this step has the log that it records, reads or joins",
-}
-_OWN_LOG: Final = frozenset({"ConsumeLog", "OnReplayNewLeadershipTermEvent"})
-
-
-def _waits_for(end: DeadEnd, member: int) -> str:
-    return MESSAGE_CAUSALITY if end.standing[member][2] else LOG_STREAM
-
-
-def _blame(trace: TraceRun, end: DeadEnd, member: int) -> tuple[DivergenceClass, str, bool]:
-    """Give class and name of the problem of a member's next event, and whether it only waits."""
-    step, message, log = end.standing[member]
-    place = end.at[member]
-    action = trace.streams[member].actions[place]
-    if not step:
-        return _STEP, action, False
-    if not message:
-        sent = trace.sent.get(trace.streams[member].received[place])
-        waits = sent is not None and sent[2] == member and sent[1] >= end.at[sent[0]]
-        return _CAUSALITY, MESSAGE_CAUSALITY, waits
-    leader = end.leaders[member]
-    written = action not in _OWN_LOG and leader != member and leader in end.standing
-    return _CAUSALITY, LOG_STREAM, log or written
-
+_WRONG_STEP: Final = "by the spec this step does not lead from the state before it to the next one"
+_NO_MESSAGE: Final = (
+    MESSAGE_CAUSALITY,
+    "no behaviour before this step has the message that it receives",
+)
+_NO_LOG: Final = (
+    LOG_STREAM,
+    "no behaviour before this step has the log that it records, reads or joins",
+)
 
 BATCH_EVENTS: Final = 10_000
 """Events in one run of TLC, if they are of more than one run."""

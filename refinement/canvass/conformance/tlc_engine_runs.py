@@ -1,7 +1,7 @@
 """Runs as `TraceSpec.tla` reads them: read whole, renumbered, written as strings of digits.
 
-Nothing is decided here. The second engine shares with the first one only the reader of traces and
-the joining of batches.
+Nothing is decided here. The second engine shares with the first one the reader of traces, the
+joining of batches, and the search for streams that were cut short.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.conformance.batch import join, split_runs
-from canvass.steps import oracle
-from canvass.steps.oracle import DIGITS
+from canvass.conformance.sequence import digest
+from canvass.conformance.whole_run import with_cuts
+from canvass.steps.oracle import to_digits
 from canvass.tlc import TlcError
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import (
     ACTION_NAMES,
     CHECKSUM_COLUMNS,
-    ID_BITS,
     INPUT_COLUMNS,
     LOG_COLUMNS,
     MEMBER_COLUMNS,
@@ -37,12 +37,7 @@ from canvass.traces.layout import (
 )
 from canvass.traces.parquet import DatasetFile, FactFinder
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Fact, FactKind, Run
-
-SMALL_OFFSET: Final = 8
-TWO_DIGITS: Final = 64 * 64 - SMALL_OFFSET
-"""The smallest number that does not fit into two digits."""
-
+from canvass.traces.schema import Fact, Run
 
 TABLES: Final = (
     ("inputs", INPUT_COLUMNS),
@@ -98,8 +93,6 @@ class Stream:
 
     steps: tuple[int, ...]
     actions: tuple[str, ...]
-    received: tuple[int, ...]
-    """The id of the message that each event consumes; -1 for none."""
     texts: tuple[str, ...]
     """The events as ``TraceSpec.tla`` reads them."""
 
@@ -116,9 +109,6 @@ class TraceRun:
     whole: bool
     unchecked: int
     streams: tuple[Stream, ...]
-    sent: dict[int, tuple[int, int, int]]
-    """By the id of each message its sender, the place of the event that sends it, and its receiver.
-    """
 
     @property
     def events(self) -> int:
@@ -160,42 +150,22 @@ def _prepare(
 ) -> TraceRun:
     known = tuple(facts)
     if not parts:
-        empty = Stream((), (), (), ())
-        return TraceRun(run, path, known, frozenset(), False, 0, (empty,) * run.member_count, {})
+        empty = Stream((), (), ())
+        return TraceRun(run, path, known, frozenset(), False, 0, (empty,) * run.member_count)
     rows = join(parts)
-    ids = np.unique(np.concatenate([rows.message[:, _ID], rows.sends[:, _ID]]))
-    sums = np.unique(rows.checksums[:, 1])
-    known += _cuts(run, rows, known)
+    known = with_cuts(run, digest(rows, np.zeros(1, dtype=np.int64)), known)
     missing = frozenset(fact.member_id for fact in known)
     how = _how(run, rows)
-    events = _Events(make_small(rows), how, ids, sums)
-    streams, sent = events.write(run.member_count)
+    checked = (rows.action == _RESTART) & (run.member_count > 1)
     return TraceRun(
         run=run,
         path=path,
         facts=known,
         missing=missing,
         whole=not missing and run.initial == "empty" and not run.disk_replaced,
-        unchecked=int(np.count_nonzero(events.unknown)),
-        streams=streams,
-        sent=sent,
+        unchecked=int(np.count_nonzero((how == AFTER_GAP) & ~checked)),
+        streams=_streams(make_small(rows), how),
     )
-
-
-def _cuts(run: Run, rows: EventColumns, known: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Give the truncated streams: others received messages with numbers beyond those sent."""
-    members = {fact.member_id for fact in known}
-    senders = np.repeat(rows.member, np.diff(rows.send_offsets))
-    numbers = rows.sends[:, _ID] & ((1 << ID_BITS) - 1)
-    got = rows.message[rows.message[:, _ID] >= 0]
-    found = []
-    for member in sorted(set(range(run.member_count)) - members):
-        received = got[got[:, _PEER] == member, _ID] & ((1 << ID_BITS) - 1)
-        last = int(numbers[senders == member].max(initial=-1))
-        if int(received.max(initial=-1)) > last:
-            detail = "others received messages that come after its end"
-            found.append(Fact(FactKind.TRUNCATED, run.run_id, member, detail=detail))
-    return tuple(found)
 
 
 def _how(run: Run, rows: EventColumns) -> Ints:
@@ -230,88 +200,52 @@ def _how(run: Run, rows: EventColumns) -> Ints:
     return how
 
 
-class _Events:
-    """Writes the events of a run as strings."""
+def _streams(rows: EventColumns, how: Ints) -> tuple[Stream, ...]:
+    """Write the events of each member as strings."""
+    send_at, sum_at = rows.send_offsets, rows.checksum_offsets
+    ids = _numbers(np.concatenate([rows.message[:, _ID], rows.sends[:, _ID]]))
+    sums = _numbers(rows.checksums[:, 1])
+    sent = set(rows.sends[:, _ID].tolist())
+    received = set(zip(rows.message[:, _ID].tolist(), rows.member.tolist(), strict=True))
+    messages = [_contents(cells) for cells in rows.message.tolist()]
+    sends = [(cells[_PEER], cells[_ID], _contents(cells)) for cells in rows.sends.tolist()]
 
-    def __init__(self, rows: EventColumns, how: Ints, ids: Ints, sums: Ints) -> None:
-        self.rows, self.how = rows, how
-        self.ids = {identity: number for number, identity in enumerate(ids.tolist())}
-        self.sums = {checksum: number for number, checksum in enumerate(sums.tolist())}
-        checked = (rows.action == _RESTART) & (rows.member_count > 1)
-        self.unknown = (how == AFTER_GAP) & ~checked
+    def text(row: int) -> str:
+        identity = int(rows.message[row, _ID])
+        cells = [
+            int(how[row]),
+            int(rows.action[row]),
+            int(rows.message[row, _PEER]) if identity >= 0 else NONE,
+            NONE if identity < 0 else ids[identity] if identity in sent else NEVER_SENT,
+        ]
+        log = rows.log[rows.log_offsets[row] : rows.log_offsets[row + 1]]
+        cells += [*rows.state[row].tolist(), *rows.members[row].reshape(-1).tolist()]
+        cells += [len(log), *log.reshape(-1).tolist()]
+        cells += [*rows.inputs[row].tolist(), *messages[row]]
+        cells.append(int(send_at[row + 1] - send_at[row]))
+        for to, number, content in sends[send_at[row] : send_at[row + 1]]:
+            cells += [to, ids[number] if (number, to) in received else NEVER_RECEIVED, *content]
+        own = rows.checksums[sum_at[row] : sum_at[row + 1]].tolist()
+        cells.append(len(own))
+        for position, checksum in own:
+            cells += [position, sums[checksum]]
+        return to_digits(cells)
 
-    def write(self, members: int) -> tuple[tuple[Stream, ...], dict[int, tuple[int, int, int]]]:
-        """Give the streams, and where each message was sent."""
-        rows, send_at, sum_at = self.rows, self.rows.send_offsets, self.rows.checksum_offsets
-        order = [np.flatnonzero(rows.member == member).tolist() for member in range(members)]
-        messages = [_contents(cells) for cells in rows.message.tolist()]
-        sends = [(cells[_PEER], cells[_ID], _contents(cells)) for cells in rows.sends.tolist()]
-        sent: dict[int, tuple[int, int, int]] = {}
-        for member, own in enumerate(order):
-            for place, row in enumerate(own):
-                for to, identity, _ in sends[send_at[row] : send_at[row + 1]]:
-                    sent.setdefault(identity, (member, place, to))
-        received = {
-            (int(identity), member)
-            for member, own in enumerate(order)
-            for identity in rows.message[own, _ID].tolist()
-            if identity >= 0
-        }
-        streams = []
-        for own in order:
-            texts = []
-            for row in own:
-                identity = int(rows.message[row, _ID])
-                known = identity in sent
-                head = [
-                    int(self.how[row]),
-                    int(rows.action[row]),
-                    int(rows.message[row, _PEER]) if identity >= 0 else NONE,
-                    NONE if identity < 0 else self.ids[identity] if known else NEVER_SENT,
-                ]
-                log = rows.log[rows.log_offsets[row] : rows.log_offsets[row + 1]]
-                state = [
-                    *rows.state[row].tolist(),
-                    *rows.members[row].reshape(-1).tolist(),
-                    len(log),
-                    *log.reshape(-1).tolist(),
-                ]
-                out = [int(send_at[row + 1] - send_at[row])]
-                for to, number, content in sends[send_at[row] : send_at[row + 1]]:
-                    got = (number, to) in received
-                    out += [to, self.ids[number] if got else NEVER_RECEIVED, *content]
-                own_sums = rows.checksums[sum_at[row] : sum_at[row + 1]].tolist()
-                seen = [len(own_sums)]
-                for position, checksum in own_sums:
-                    seen += [position, self.sums[checksum]]
-                cells = [*head, *state, *rows.inputs[row].tolist(), *messages[row], *out, *seen]
-                texts.append(to_digits(cells))
-            streams.append(
-                Stream(
-                    steps=tuple(rows.step[own].tolist()),
-                    actions=tuple(ACTION_NAMES[code] for code in rows.action[own].tolist()),
-                    received=tuple(rows.message[own, _ID].tolist()),
-                    texts=tuple(texts),
-                )
-            )
-        return tuple(streams), sent
+    streams = []
+    for member in range(rows.member_count):
+        own = np.flatnonzero(rows.member == member)
+        actions = tuple(ACTION_NAMES[code] for code in rows.action[own].tolist())
+        texts = tuple(map(text, own.tolist()))
+        streams.append(Stream(tuple(rows.step[own].tolist()), actions, texts))
+    return tuple(streams)
+
+
+def _numbers(values: Ints) -> dict[int, int]:
+    """Number distinct values."""
+    return {value: number for number, value in enumerate(np.unique(values).tolist())}
 
 
 def _contents(cells: list[int]) -> tuple[int, ...]:
     """Give the type and the fields of a message as ``Encoding.tla`` has them."""
     code = cells[0]
     return (NONE,) if code < 0 else (code, *(cells[place] for place in MESSAGE_PLACES[code]))
-
-
-def to_digits(cells: Sequence[int]) -> str:
-    """Write integers as ``Numbers`` of ``TraceSpec.tla`` reads them.
-
-    Raises
-    ------
-    OracleError
-        If one has more than 31 bits.
-    """
-    if min(cells) < -SMALL_OFFSET or max(cells) >= TWO_DIGITS:
-        return oracle.to_digits(cells)
-    raised = [cell + SMALL_OFFSET for cell in cells]
-    return "2" + "".join([DIGITS[cell >> 6] + DIGITS[cell & 63] for cell in raised])

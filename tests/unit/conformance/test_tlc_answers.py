@@ -18,31 +18,18 @@ from canvass.conformance.verdict import (
 from canvass.tlc import parse_value
 from canvass.traces.schema import Run
 
-RIGHT = "<<1, 1, 1, 1, 0>>"
-"""The text for a member whose next event is right; its leader is member 0."""
-GONE = "<<0, 0, 0, 0, 0>>"
+RIGHT = "<<1, 1, 1, 1>>"
+"""The text for a member whose next event is right."""
+GONE = "<<0, 0, 0, 0>>"
 """The text for a member without a next event."""
 
 
-def trace_of(
-    *actions: str, received: int = -1, sent: dict[int, tuple[int, int, int]] | None = None
-) -> TraceRun:
-    """Two members, each with the same actions; all events of member 1 receive the same message."""
-
-    def stream(message: int) -> Stream:
-        steps = tuple(range(10, 10 + len(actions)))
-        return Stream(steps, actions, (message,) * len(actions), ("",) * len(actions))
-
-    return TraceRun(
-        run=Run.of(Rules(2), "run", {"kind": "test"}),
-        path=Path("run"),
-        facts=(),
-        missing=frozenset(),
-        whole=True,
-        unchecked=0,
-        streams=(stream(-1), stream(received)),
-        sent=sent or {},
-    )
+def trace_of(*actions: str) -> TraceRun:
+    """Two members, each with the same actions."""
+    steps = tuple(range(10, 10 + len(actions)))
+    stream = Stream(steps, actions, ("",) * len(actions))
+    run = Run.of(Rules(2), "run", {"kind": "test"})
+    return TraceRun(run, Path("run"), (), frozenset(), True, 0, (stream, stream))
 
 
 def found(trace: TraceRun, *printed: str) -> list[Divergence]:
@@ -72,7 +59,7 @@ def test_words_that_the_trace_specification_does_not_print_are_an_error() -> Non
 
 
 def test_the_longest_explained_prefix_is_blamed() -> None:
-    wrong = "<<1, 0, 1, 1, 0>>"
+    wrong = "<<1, 0, 1, 1>>"
     divergences = found(
         trace_of("Canvass", "Nominate"),
         f'<<"stuck", 1, <<0, 1>>, <<{wrong}, {RIGHT}>>>>',
@@ -84,41 +71,25 @@ def test_the_longest_explained_prefix_is_blamed() -> None:
     assert divergences[0].kind is DivergenceClass.IMPLEMENTATION_STEP
 
 
-@pytest.mark.parametrize("sent", [{}, {7: (0, 0, 0)}, {7: (0, 0, 1)}])
-def test_a_message_that_cannot_be_received_is_blamed(sent: dict[int, tuple[int, int, int]]) -> None:
-    """It was not sent, was sent to another member, or was received before."""
-    trace = trace_of("OnVote", "OnVote", received=7, sent=sent)
-
-    (divergence,) = found(trace, f'<<"stuck", 1, <<1, 1>>, <<{GONE}, <<1, 1, 0, 1, 0>>>>>>')
-
-    assert (divergence.name, divergence.kind) == (MESSAGE_CAUSALITY, DivergenceClass.CAUSALITY)
-
-
-def test_a_member_that_waits_is_blamed_only_if_all_wait_for_each_other() -> None:
-    """Member 1 waits for a message that member 0 sends later."""
-    waits = "<<1, 1, 0, 1, 0>>"
-    trace = trace_of("OnVote", received=7, sent={7: (0, 0, 1)})
-
-    alone = found(trace, f'<<"stuck", 1, <<0, 0>>, <<<<1, 0, 1, 1, 0>>, {waits}>>>>')
-    both = found(trace, f'<<"stuck", 1, <<0, 0>>, <<<<1, 1, 1, 0, 1>>, {waits}>>>>')
-
-    assert places(alone) == [("OnVote", 0, 10)]
-    assert places(both) == [(LOG_STREAM, 0, 10), (MESSAGE_CAUSALITY, 1, 10)]
-
-
 @pytest.mark.parametrize(
-    ("action", "leader"), [("RecordLog", 1), ("FollowerLogAwait", 1), ("ConsumeLog", 0)]
+    ("member", "name"), [("<<1, 1, 0, 1>>", MESSAGE_CAUSALITY), ("<<1, 1, 1, 0>>", LOG_STREAM)]
 )
-def test_a_log_that_no_leader_will_write_is_blamed(action: str, leader: int) -> None:
-    trace = trace_of(action)
+def test_a_member_without_a_message_or_a_log_is_blamed_if_no_step_is_wrong(
+    member: str, name: str
+) -> None:
+    wrong = "<<1, 0, 1, 1>>"
+    alone = found(trace_of("OnVote"), f'<<"stuck", 1, <<0, 0>>, <<{RIGHT}, {member}>>>>')
+    other = found(trace_of("OnVote"), f'<<"stuck", 1, <<0, 0>>, <<{wrong}, {member}>>>>')
+    cycle = found(trace_of("OnVote"), f'<<"stuck", 1, <<0, 0>>, <<{RIGHT}, {RIGHT}>>>>')
 
-    (divergence,) = found(trace, f'<<"stuck", 1, <<0, 0>>, <<{RIGHT}, <<1, 1, 1, 0, {leader}>>>>>>')
-
-    assert (divergence.name, divergence.member) == (LOG_STREAM, 1)
+    assert places(alone) == [(name, 1, 10)]
+    assert alone[0].kind is DivergenceClass.CAUSALITY
+    assert places(other) == [("OnVote", 0, 10)]
+    assert places(cycle) == [(LOG_STREAM, 0, 10), (LOG_STREAM, 1, 10)]
 
 
 def test_a_prefix_that_ends_with_a_violated_property_comes_before_others_as_long() -> None:
-    wrong = "<<1, 0, 1, 1, 0>>"
+    wrong = "<<1, 0, 1, 1>>"
     divergences = found(
         trace_of("Canvass", "Nominate"),
         f'<<"stuck", 1, <<1, 0>>, <<{wrong}, {RIGHT}>>>>',

@@ -42,16 +42,6 @@ VARIABLES
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Numbers(text): the integers in a string.  The numbers of IntegersOf     *)
-(* have one digit or six; "2" announces two digits for each, from -8.      *)
-(***************************************************************************)
-Numbers(text) ==
-    LET d(k) == Digit[SubSeq(text, k, k)]
-    IN  IF SubSeq(text, 1, 1) # "2" THEN TLCEval(IntegersOf(text))
-        ELSE TLCEval([k \in 1 .. ((Len(text) - 1) \div 2) |->
-                         d(2 * k) * 64 + d(2 * k + 1) - SHORT_OFFSET])
-
-(***************************************************************************)
 (* An event is a string: its kind, action, sender and id of the message,   *)
 (* state after, input, sends, checksums.                                   *)
 (*                                                                         *)
@@ -101,7 +91,7 @@ Allowed(i, how, before, action, input, state, sends) ==
               o.next = state /\ SameSends(o.sends, Plain(sends))
 
 Decoded(i, text, before) ==
-    LET r       == Numbers(text)
+    LET r       == TLCEval(IntegersOf(text))
         given   == AfterState(r, STATE_START)
         out     == AfterInput(r, given)
         end     == AfterTraceSends(r, out + 1, r[out])
@@ -371,9 +361,9 @@ Take1(i) ==
 (* and log contents, and the member's leader.                              *)
 (***************************************************************************)
 Standing(i) ==
-    IF ~next[i].some THEN <<0, 0, 0, 0, NULL_VALUE>>
+    IF ~next[i].some THEN <<0, 0, 0, 0>>
     ELSE <<1, Bit(next[i].allowed), Bit(MessageIsThere(i)),
-           Bit(next[i].allowed /\ LogIsThere(i)), member[i].leaderMemberId>>
+           Bit(next[i].allowed /\ LogIsThere(i))>>
 
 Stuck == PrintT(<<"stuck", run, Reached, [k \in 1 .. MemberCount |-> Standing(k - 1)]>>)
 
