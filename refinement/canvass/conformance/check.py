@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from canvass.conformance.batch import BATCH_EVENTS, join, split_runs, step_keys, steps_of
+from canvass.conformance.batch import BATCH_EVENTS, split_runs, step_keys, steps_of
 from canvass.conformance.findings import Findings, Key, RunFindings
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
@@ -117,8 +117,7 @@ class Checker:
 
     Notes
     -----
-    For each run call `begin`, then `take` with its events, then `end`. Small batches are joined, so
-    that the result of a run is there only after `flush`.
+    For each run call `begin`, then `take` with its events, then `end`.
     """
 
     def __init__(self, answers: Answers) -> None:
@@ -127,15 +126,6 @@ class Checker:
         self._distinct = DistinctKeys()
         self._codes = np.empty(0, dtype=np.int8)
         self._open: dict[Key, Form] = {}
-        self._waiting: list[tuple[Mapping[str, RunCheck], EventColumns]] = []
-        self._waiting_events = 0
-        self._in_waiting: dict[str, RunCheck] = {}
-        self._ending: list[RunCheck] = []
-
-    @property
-    def open_count(self) -> int:
-        """The number of distinct open steps so far."""
-        return len(self._open)
 
     def begin(self, path: str, run_id: str, run: Run | None = None) -> RunCheck:
         """Begin a run; ``path`` names it in the findings."""
@@ -153,53 +143,19 @@ class Checker:
 
         The runs are sound, or there is one run.
         """
-        if checks[columns.runs[0]].malformed:
-            return
-        if self._waiting:
-            _, last = self._waiting[-1]
-            again = any(
-                self._in_waiting.get(run_id, checks[run_id]) is not checks[run_id]
-                for run_id in columns.runs
-            )
-            if again or last.member_count != columns.member_count:
-                self.flush()
-        self._waiting.append((checks, columns))
-        self._waiting_events += len(columns)
-        self._in_waiting.update((run_id, checks[run_id]) for run_id in columns.runs)
-        if self._waiting_events >= BATCH_EVENTS:
-            self.flush()
-
-    def end(self, check: RunCheck, facts: Iterable[Fact]) -> None:
-        """End a run: it has no more events. ``facts`` say what is missing from it."""
-        check.facts = tuple(facts)
-        self._ending.append(check)
-
-    def flush(self) -> None:
-        """Check the events that wait, and the whole runs that have ended."""
-        waiting, self._waiting, self._waiting_events = self._waiting, [], 0
-        self._in_waiting = {}
-        sound = [
-            (checks, columns)
-            for checks, columns in waiting
-            if not all(checks[run_id].malformed for run_id in columns.runs)
-        ]
-        if sound:
-            checks = {run_id: known[run_id] for known, c in sound for run_id in c.runs}
-            columns = join([columns for _, columns in sound])
+        if not checks[columns.runs[0]].malformed:
             self._check_steps(columns, [checks[run_id] for run_id in columns.runs])
-        ending, self._ending = self._ending, []
-        for check in ending:
-            self._end(check)
 
     def findings(self) -> Findings:
         """Give the findings in all runs, which must have ended."""
-        self.flush()
+        open_steps: set[Key] = set()
+        open_steps.update(*(check.open_steps for check in self._checks if not check.malformed))
         return Findings(
             tuple(
                 RunFindings(check.run, _verdict(check), frozenset(check.open_steps), check.actions)
                 for check in self._checks
             ),
-            self._open,
+            {key: form for key, form in self._open.items() if key in open_steps},
             self._distinct.keys,
             self._codes,
         )
@@ -273,8 +229,12 @@ class Checker:
 
     # --- whole runs -------------------------------------------------------------------------------
 
-    def _end(self, check: RunCheck) -> None:
-        """Make the checks of a whole run, and decide the verdict."""
+    def end(self, check: RunCheck, facts: Iterable[Fact]) -> None:
+        """End a run: make the checks of the whole run, and decide the verdict.
+
+        ``facts`` say what is missing from it.
+        """
+        check.facts = tuple(facts)
         if check.events > MAX_RUN_EVENTS:
             check.malformed = check.malformed or (
                 f"{check.path}: TOO_LARGE: {check.events:,} events in the run {check.run_id};"

@@ -23,12 +23,10 @@ from canvass.conformance.verdict import (
     DivergenceClass,
     Record,
     RunVerdict,
-    SharedId,
     TimingWarning,
     Verdict,
     limits_text,
     revision_choice,
-    shared_ids,
 )
 from canvass.lanes.model import Diagram, visible
 from canvass.traces.counts import counted
@@ -50,7 +48,6 @@ CLASS_TEXTS: Final = {
 }
 """The meaning of each class for a person."""
 _MAX_FACTS: Final = 3
-_MAX_PATHS: Final = 3
 _SAID: Final = {"active sets": "sets of members that are heard from"}
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -63,7 +60,6 @@ class Report(Record, frozen=True):
     exit_code: int
     counts: Counts
     runs: tuple[RunVerdict, ...]
-    shared_ids: tuple[SharedId, ...]
     explanations: tuple[RefusedStep, ...]
 
 
@@ -75,7 +71,6 @@ def to_report(found: CorpusVerdict, explained: Sequence[RefusedStep]) -> Report:
         exit_code=found.exit_code,
         counts=found.counts,
         runs=found.runs,
-        shared_ids=shared_ids(found.runs),
         explanations=tuple(explained),
     )
 
@@ -100,17 +95,11 @@ def by_cause(runs: Iterable[RunVerdict]) -> list[list[RunVerdict]]:
 
 def run_names(runs: Sequence[RunVerdict]) -> list[str]:
     """Name runs for a list of them: by the id, and by the path too if several runs have the id."""
-    shared = {one.run_id for one in shared_ids(runs)}
+    counts = Counter(run.run_id for run in runs)
     return [
-        visible(f"{run.run_id} ({run.path})" if run.run_id in shared else run.run_id)
+        visible(f"{run.run_id} ({run.path})" if counts[run.run_id] > 1 else run.run_id)
         for run in runs
     ]
-
-
-def shared_id_remark(run_id: str, count: int, paths: Sequence[str]) -> str:
-    """Give the remark that several runs have one id, with the first of their paths."""
-    shown = ", ".join(paths[:_MAX_PATHS]) + (", ..." if count > _MAX_PATHS else "")
-    return visible(f"remark: {count:,} runs have the id {run_id}: {shown}")
 
 
 def fact_text(fact: Fact) -> str:

@@ -35,7 +35,6 @@ from canvass.traces.timeouts import (
     ELECTION,
     HEARTBEAT_TIMEOUT,
     STARTUP_CANVASS,
-    TERMINATION,
     timeouts_of,
 )
 
@@ -201,8 +200,6 @@ class _MemberTimes:
         yield from self._deadlines(at, entered)
         if HEARTBEAT_TIMEOUT in self.timeouts:
             yield from self._heartbeats(at, entered)
-        if TERMINATION in self.timeouts and not self.imported:
-            yield from self._terminations(at)
 
     def _not_yet(self, at: _Interval, since: _Interval, timeout_ns: int) -> Flags:
         """Mark the rows at which a timeout has not passed, whatever the exact times are."""
@@ -306,26 +303,6 @@ class _MemberTimes:
                 ago = _seconds(at.last[row] - entered.first[row])
                 text = f"{why}: {ago} after the state was entered"
                 yield TimingRule.EARLY_ERROR, HEARTBEAT_TIMEOUT, row, text
-
-    def _terminations(self, at: _Interval) -> _Found:
-        rows = self.rows
-        asked = rows.latest(rows.of(Action.INITIATE_TERMINATION), at)
-        term = rows.message("leadership_term_id") == rows.before("module_leadership_term_id")
-        acks = rows.of(Action.ON_TERMINATION_ACK) & term
-        acked = [
-            rows.latest(acks & (rows.message("peer") == j), at).last >= asked.first
-            for j in range(self.rules.member_count)
-        ]
-        ends = rows.of(Action.TERMINATE) & rows.had("role", "LEADER")
-        ends &= self._not_yet(at, asked, self.timeouts[TERMINATION])
-        for row in np.flatnonzero(ends).tolist():
-            own = self.member_id
-            missing = [str(j) for j, each in enumerate(acked) if j != own and not each[row]]
-            if missing:
-                passed = _seconds(at.last[row] - asked.first[row])
-                text = f"ends {passed} after it asked the members to, without the acknowledgement"
-                text = f"{text} of {', '.join(missing)}"
-                yield TimingRule.EARLY_TERMINATION, TERMINATION, row, text
 
     # --- messages that set a clock, as in `canvass.cluster.clocks` --------------------------------
 

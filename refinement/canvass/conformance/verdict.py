@@ -15,7 +15,7 @@ from canvass.cluster.names import wire_name
 from canvass.traces.releases import LogReleases
 from canvass.traces.schema import Fact
 
-VERDICT_SCHEMA: Final = "canvass.verdict/3"
+VERDICT_SCHEMA: Final = "canvass.verdict/4"
 
 
 class Verdict(str, Enum):
@@ -97,8 +97,6 @@ class TimingRule(str, Enum):
     """A leader stepped down for want of a quorum, which it had just heard of."""
     EARLY_ERROR = "EARLY_ERROR"
     """An election failed with a timeout that had not passed."""
-    EARLY_TERMINATION = "EARLY_TERMINATION"
-    """A leader ended before its members had acknowledged that, and before the timeout."""
 
 
 class TimingWarning(Record, frozen=True):
@@ -160,13 +158,6 @@ class RunVerdict(Record, frozen=True):
         return EXIT_CODES[self.verdict]
 
 
-class SharedId(Record, frozen=True):
-    """An id that several runs have. Each run has its own verdict; its path names it."""
-
-    run_id: str
-    paths: tuple[str, ...]
-
-
 class Counts(Record, frozen=True):
     """The amount that was checked, and the origin of the answers."""
 
@@ -219,16 +210,6 @@ def exit_code(verdicts: Iterable[Verdict]) -> int:
     found = set(verdicts)
     worst = next((verdict for verdict in WORST_FIRST if verdict in found), Verdict.MALFORMED)
     return EXIT_CODES[worst]
-
-
-def shared_ids(runs: Iterable[RunVerdict]) -> tuple[SharedId, ...]:
-    """Give the ids that several runs have, in the order in which they first occur."""
-    paths: dict[str, list[str]] = {}
-    for run in runs:
-        paths.setdefault(run.run_id, []).append(run.path)
-    return tuple(
-        SharedId(run_id, tuple(found)) for run_id, found in paths.items() if len(found) > 1
-    )
 
 
 def limits_text(run: RunVerdict) -> str:

@@ -15,14 +15,13 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from canvass.conformance.check import Checker, TableChecker
 from canvass.conformance.findings import Findings, RunFindings
@@ -44,8 +43,6 @@ from canvass.steps.tables import form_digest
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import Corpus, RunFolder
 
-ASK_AT: Final = 20_000
-"""Distinct open steps after which TLC is asked; at the end it is asked about the rest."""
 Unit: TypeAlias = Path | TraceError
 """A run folder, a file of a data set, or the error that says why a path is neither."""
 Progress = Callable[[int, int, int], object]
@@ -104,11 +101,6 @@ class UnitChecker:
         self._checker = Checker(answers)
         self._is_timed, self._on_batch = timed, on_batch
         self._timings: dict[str, RunTiming] = {}
-
-    @property
-    def open_count(self) -> int:
-        """The number of distinct open steps so far."""
-        return self._checker.open_count
 
     def add(self, unit: Unit, only: Collection[str] | None = None) -> None:
         """Check a run folder, or the runs of a file of a data set; ``only`` has the wanted ids."""
@@ -267,119 +259,50 @@ _Work = tuple[Unit, "frozenset[str] | None"]
 """A unit, and the ids of the wanted runs in it."""
 
 
-@dataclass(slots=True)
-class Verification:
-    """The state of one `check_units`.
+def _parts(
+    work: Sequence[_Work],
+    answers: Answers,
+    progress: Progress = lambda *_: None,
+    *,
+    timed: bool,
+    jobs: int,
+) -> Iterator[Findings]:
+    """Read and check units in this process, or shares of them in several."""
+    if jobs == 1 or len(work) == 1:
+        yield _share(work, answers, timed, progress)
+        return
+    shares = [work[start::jobs] for start in range(min(jobs, len(work)))]
+    read = events = 0
+    with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(_share, share, answers, timed): share for share in shares}
+        for future in as_completed(futures):
+            findings = future.result()
+            read += len(futures[future])
+            events += sum(run.verdict.events for run in findings.runs)
+            progress(read, len(work), events)
+            yield findings
 
-    Parameters
-    ----------
-    lookup
-        Has the answers, and asks TLC.
-    units
-        The units in their order.
-    jobs
-        The number of processes that read and check; this process asks TLC.
-    """
 
-    lookup: StepLookup
-    units: Sequence[Unit]
-    jobs: int = 1
-    progress: Progress = lambda *_: None
-    asking: Asking = lambda _: None
-    timed: bool = False
-    _found: dict[tuple[str, str], RunFindings] = field(default_factory=dict)
-    _steps: list[tuple[NDArray[np.uint64], NDArray[np.int8]]] = field(default_factory=list)
-    _read: int = 0
-    _events: int = 0
+def _share(
+    work: Sequence[_Work],
+    answers: Answers,
+    timed: bool,
+    progress: Progress = lambda *_: None,
+) -> Findings:
+    """Read and check some units."""
+    read = events = 0
 
-    def run(self) -> CorpusVerdict:
-        """Check until no step is open; give the verdicts in the order of the units."""
-        started, asked = time.perf_counter(), self.lookup.asked
-        work: list[_Work] = [(unit, None) for unit in self.units]
-        first = True
-        while work:
-            again: dict[str, set[str]] = {}
-            lost = {(str(unit), run_id) for unit, ids in work for run_id in ids or ()}
-            for findings in self._round(work, first=first):
-                lost -= {run.name for run in findings.runs}
-                for path, run_id in self._take(findings, first=first):
-                    again.setdefault(path, set()).add(run_id)
-            for name in lost:
-                self._found[name] = _changed(self._found[name])
-            work = [(Path(path), frozenset(ids)) for path, ids in again.items()]
-            first = False
-        order = {str(path_of(unit)): place for place, unit in enumerate(self.units)}
-        found = sorted(self._found.values(), key=lambda one: order[one.verdict.path])
-        verdicts = tuple(one.verdict for one in found)
-        return CorpusVerdict(verdicts, self._counts(started, asked))
+    def note(more: int) -> None:
+        nonlocal events
+        events += more
+        progress(read, len(work), events)
 
-    def _round(self, work: Sequence[_Work], *, first: bool) -> Iterator[Findings]:
-        """Read and check units; before the next findings TLC may be asked about open steps."""
-        if self.jobs == 1 or len(work) == 1:
-            yield from self._here(work, first=first)
-            return
-        shares = [work[start :: self.jobs] for start in range(min(self.jobs, len(work)))]
-        with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
-            answers = self.lookup.tables
-            futures = {pool.submit(_share, share, answers, self.timed): share for share in shares}
-            for future in as_completed(futures):
-                findings = future.result()
-                if first:
-                    self._read += len(futures[future])
-                    self._events += sum(run.verdict.events for run in findings.runs)
-                    self.progress(self._read, len(self.units), self._events)
-                yield findings
-
-    def _here(self, work: Sequence[_Work], *, first: bool) -> Iterator[Findings]:
-        def note(events: int) -> None:
-            if first:
-                self._events += events
-                self.progress(self._read, len(self.units), self._events)
-
-        checker = UnitChecker(self.lookup.tables, self.timed, note)
-        for unit, only in work:
-            checker.add(unit, only)
-            self._read += first
-            note(0)
-            if checker.open_count >= ASK_AT:
-                yield checker.findings()
-                checker = UnitChecker(self.lookup.tables, self.timed, note)
-        yield checker.findings()
-
-    def _take(self, findings: Findings, *, first: bool) -> Iterator[tuple[str, str]]:
-        """Ask about the open steps of findings; give the runs that have to be checked again."""
-        unknown = self.lookup.unknown(findings.open_steps.values())
-        if unknown:
-            self.asking(len(unknown))
-            self.lookup.ask_oracle(unknown)
-        refused = self.lookup.refused(findings.open_steps)
-        if first:
-            self._steps.append((findings.keys, findings.codes))
-        for run in findings.runs:
-            before = self._found.get(run.name)
-            if not first and before is None:
-                continue  # The path has another run now.
-            if before is not None and _is_other(run.verdict, before.verdict):
-                run = _changed(run)
-            self._found[run.name] = run
-            if not refused.isdisjoint(run.open_steps):
-                yield run.name
-
-    def _counts(self, started: float, asked: int) -> Counts:
-        """Count what was checked. A step counts where it was met first."""
-        nothing = NO_ANSWERS.keys, np.empty(0, np.int8)
-        keys, codes = map(np.concatenate, zip(nothing, *self._steps, strict=True))
-        distinct, places = np.unique(keys, axis=0, return_index=True)
-        met = codes[places]
-        return Counts(
-            runs=len(self._found),
-            events=sum(run.verdict.events for run in self._found.values()),
-            distinct_steps=len(distinct),
-            found_in_table=int(np.count_nonzero(met == IN_TABLE)),
-            found_in_cache=int(np.isin(met, (ALLOWED, REFUSED)).sum()),
-            asked_of_oracle=self.lookup.asked - asked,
-            seconds=time.perf_counter() - started,
-        )
+    checker = UnitChecker(answers, timed, note)
+    for unit, only in work:
+        checker.add(unit, only)
+        read += 1
+        note(0)
+    return checker.findings()
 
 
 def check_units(
@@ -411,38 +334,59 @@ def check_units(
     TlcError
         If the oracle is needed and cannot run.
     """
-    nothing: Callable[..., object] = lambda *_: None  # noqa: E731
-    said = progress or nothing, asking or nothing
-    return Verification(lookup, list(units), jobs, *said, timed).run()
+    began_s, asked = time.perf_counter(), lookup.asked
+    work: list[_Work] = [(unit, None) for unit in units]
+    order = {str(path_of(unit)): place for place, (unit, _) in enumerate(work)}
+    found: dict[tuple[str, str], RunFindings] = {}
+    first: list[Findings] = []
+    while work:
+        said = progress if progress is not None and not first else lambda *_: None
+        parts = list(_parts(work, lookup.tables, said, timed=timed, jobs=jobs))
+        first = first or parts
+        open_steps = {key: form for part in parts for key, form in part.open_steps.items()}
+        if open_steps and asking is not None:
+            asking(len(open_steps))
+        lookup.ask_oracle(list(open_steps.values()))
+        refused = lookup.refused(open_steps)
+        again: dict[str, set[str]] = {}
+        for run in chain.from_iterable(part.runs for part in parts):
+            if parts is first or run.name in found:
+                found[run.name] = run
+                if not refused.isdisjoint(run.open_steps):
+                    again.setdefault(run.verdict.path, set()).add(run.verdict.run_id)
+                    found[run.name] = _gone(run)
+        work = [(Path(path), frozenset(ids)) for path, ids in again.items()]
+    runs = sorted(found.values(), key=lambda one: order[one.verdict.path])
+    verdicts = tuple(one.verdict for one in runs)
+    seconds = time.perf_counter() - began_s
+    return CorpusVerdict(verdicts, _counts(verdicts, first, lookup.asked - asked, seconds))
 
 
-def _share(work: Sequence[_Work], answers: Answers, timed: bool) -> Findings:
-    """Read and check the share of one process."""
-    checker = UnitChecker(answers, timed)
-    for unit, only in work:
-        checker.add(unit, only)
-    return checker.findings()
-
-
-def has_changed(path: str, run_id: str) -> TraceError:
-    """Give the error for a run that is read for the second time, and is another one now."""
-    reason = f"the run {run_id} has changed while canvass checked it"
-    return TraceError(Code.UNREADABLE, path, 0, 0, reason)
-
-
-def _is_other(now: RunVerdict, before: RunVerdict) -> bool:
-    """Whether a run that TLC has refused is another one than it was when it was checked first."""
-    if now.verdict is Verdict.MALFORMED:
-        return False
-    return now.verdict is not Verdict.DIVERGES or now.events != before.events
-
-
-def _changed(found: RunFindings) -> RunFindings:
-    """Give the findings in a run that has changed while it was checked."""
+def _gone(found: RunFindings) -> RunFindings:
+    """Give the findings in a run that cannot be found again when it is to be checked again."""
     path, run_id = found.name
-    reason = str(has_changed(path, run_id))
-    verdict = RunVerdict(run_id, path, Verdict.MALFORMED, reason=reason)
-    return RunFindings(found.run, verdict, frozenset(), found.actions)
+    reason = f"the run {run_id} has changed while canvass checked it"
+    error = TraceError(Code.UNREADABLE, path, 0, 0, reason)
+    verdict = RunVerdict(run_id, path, Verdict.MALFORMED, reason=str(error))
+    return dataclasses.replace(found, verdict=verdict, open_steps=frozenset())
+
+
+def _counts(
+    verdicts: Sequence[RunVerdict], parts: Sequence[Findings], asked: int, seconds: float
+) -> Counts:
+    """Count what was checked; of each distinct step, where its answer was found at first."""
+    keys = np.concatenate([NO_ANSWERS.keys, *(part.keys for part in parts)])
+    codes = np.concatenate([np.empty(0, np.int8), *(part.codes for part in parts)])
+    distinct, places = np.unique(keys, axis=0, return_index=True)
+    return Counts(
+        runs=len(verdicts),
+        events=sum(verdict.events for verdict in verdicts),
+        distinct_steps=len(distinct),
+        found_in_table=int(np.count_nonzero(codes[places] == IN_TABLE)),
+        found_in_cache=int(np.isin(codes[places], (ALLOWED, REFUSED)).sum()),
+        asked_of_oracle=asked,
+        seconds=seconds,
+    )
 
 
 # --- answers --------------------------------------------------------------------------------------

@@ -119,7 +119,7 @@ def test_verdict_clocks_compression_and_format_do_not_matter(
 def test_verdict_it_does_not_matter_where_streams_are_split(
     runs: list[Path], plain: list[object], data: st.DataObject
 ) -> None:
-    """Between any two events, whether what comes before is checked together with it or not."""
+    """Between any two events."""
     number = data.draw(st.integers(0, RUNS - 1))
     folder = RunFolder(runs[number])
     run_id = folder.run.run_id
@@ -131,8 +131,6 @@ def test_verdict_it_does_not_matter_where_streams_are_split(
         for start, end in pairwise(sorted({first, count, *cuts})):
             part = rows_of(columns, max(start - 1, 0), end, run_id)
             checker.take({run_id: check}, replace(part, context=min(start, 1)))
-            if data.draw(st.booleans(), label="checked alone"):
-                checker.flush()
     checker.end(check, folder.facts)
 
     (found,) = checker.findings().runs

@@ -20,14 +20,13 @@ from canvass.traces.layout import (
     STATE_ENUMS,
 )
 from canvass.traces.schema import Run, Source
-from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS, TERMINATION
+from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _S: Final = 1_000_000_000
 TIMEOUTS: Final = {
     ELECTION: 1 * _S,
     HEARTBEAT_TIMEOUT: 10 * _S,
     STARTUP_CANVASS: 60 * _S,
-    TERMINATION: 5 * _S,
 }
 STATE: Final = {
     "module_term": "module_leadership_term_id",
@@ -362,27 +361,7 @@ def test_each_recorded_cycle_that_reads_an_active_set_is_checked_and_no_other_st
     assert [(one.rule.name, one.step, one.count) for one in silent] == [(SILENT, 3, 4)]
 
 
-# --- terminations, errors and elections -----------------------------------------------------------
-
-
-def test_a_leader_terminates_after_a_timeout_or_with_all_acknowledgements() -> None:
-    def at(second: float, *acks: tuple[int, int], role: str = "LEADER") -> list[str]:
-        state = {"state": "CLOSED", "role": role}
-        events = [START, event(Action.LEADER_READY, 1, **state)]
-        events.append(event(Action.INITIATE_TERMINATION, 2, **state))
-        events += [
-            event(Action.ON_TERMINATION_ACK, 3, peer=peer, message_term=term, **state)
-            for peer, term in acks
-        ]
-        ends = warned([*events, event(Action.TERMINATE, second, **state)])
-        return [one.text.rpartition(" of ")[2] for one in ends]
-
-    assert at(6.9) == ["1, 2"]
-    assert at(6.9, (1, 0)) == ["2"]
-    assert at(6.9, (1, 0), (2, 1)) == ["2"]
-    assert at(6.9, (1, 0), (2, 0)) == []
-    assert at(7) == []
-    assert at(6.9, role="FOLLOWER") == []
+# --- errors and elections -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

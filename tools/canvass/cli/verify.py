@@ -275,12 +275,10 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Refuse
         place_of,
         revision_lines,
         run_names,
-        shared_id_remark,
         show_command,
         summary,
         timing_lines,
     )
-    from canvass.conformance.verdict import shared_ids
     from canvass.lanes.model import visible
 
     console = result_console()
@@ -316,8 +314,6 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Refuse
         if len(run.timing) > MAX_REPORTS:
             console.print(Text(f"\n{len(run.timing) - MAX_REPORTS} more in --format json"))
     console.print()
-    for shared in shared_ids(given)[:MAX_REPORTS]:
-        console.print(Text(shared_id_remark(shared.run_id, len(shared.paths), shared.paths)))
     for said in (*revision_lines(runs), meaning(runs), *limits(runs)):
         if said:
             console.print(Text(said))
