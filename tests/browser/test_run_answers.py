@@ -427,8 +427,7 @@ def test_logs_that_are_none_are_reported_in_one_line(tmp_path: Path) -> None:
 def test_what_happened_is_what_the_command_says_with_the_events(
     server: Asked, good_run: Path
 ) -> None:
-    timeline, states = read(good_run)
-    found = explain(timeline, states)
+    found = explain(read(good_run))
 
     reported = server.get(api.ExplanationView, "/run/good/explanation")
 

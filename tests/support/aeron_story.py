@@ -155,4 +155,4 @@ def _stamp(at: float) -> str:
 
 def explained(folder: Path, *logs: StoryLog) -> Explanation:
     """Write logs to a folder, and explain them."""
-    return explain(read(write_story(folder, list(logs)))[0])
+    return explain(read(write_story(folder, list(logs))))

@@ -27,7 +27,7 @@ from canvass.explanation.timeline import (
 )
 from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log import records
-from canvass.traces.counts import counted, member_names
+from canvass.traces.counts import counted
 from canvass.traces.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 MAX_PHASES: Final = 200
@@ -65,7 +65,6 @@ class ElectionReport(msgspec.Struct, frozen=True, rename="camel"):
     opened: bool
     detection_ms: float | None
     causes: tuple[Sentence, ...]
-    waits: tuple[Sentence, ...]
     phases: tuple[PhaseReport, ...]
     ballots: tuple[BallotReport, ...]
     slowest: Sentence
@@ -248,8 +247,8 @@ def _won(
     return ElectionReport(
         number, winner, term, start_ns, win.end_ns, round((win.end_ns - start_ns) / 1e6, 3),
         win.opened, None if detection is None else round(detection / 1e6, 3),
-        tuple(_causes(timeline, chosen, start_ns)), tuple(_waits(timeline, win)), phases, ballots,
-        slowest, setting, left_out, Sentence(text, (won_at, closed_at)),
+        tuple(_causes(timeline, chosen, start_ns)), phases, ballots, slowest,
+        setting, left_out, Sentence(text, (won_at, closed_at)),
     )  # fmt: skip
 
 
@@ -312,29 +311,6 @@ def _causes(
                     f"Member {member_id} began an election: {record.reason or 'no reason logged'}."
                 )
                 yield Sentence(text, (one.evidence(attempt.begin),))
-
-
-def _waits(timeline: Timeline, win: _Win) -> Iterator[Sentence]:
-    """The members whose canvass positions the winner lacked when it nominated itself."""
-    one = timeline.members[win.attempt.member_id]
-    canvasses = [
-        phase
-        for phase in win.attempt.phases
-        if phase.state == "CANVASS" and phase.begin < win.phase.begin
-    ]
-    if not canvasses or not any(isinstance(r, records.CanvassPosition) for r in one.records):
-        return
-    phase = canvasses[-1]
-    heard = {
-        record.follower_member_id
-        for record in one.records[phase.begin : phase.end]
-        if isinstance(record, records.CanvassPosition)
-    }
-    silent = sorted({*timeline.ids} - heard - {one.member_id})
-    if silent and phase.end < len(one.records):
-        text = f"Member {one.member_id} had no canvass position of {member_names(silent)}"
-        text += " when it became a candidate."
-        yield Sentence(text, (one.evidence(phase.begin), one.evidence(phase.end)))
 
 
 def _slowest(
@@ -432,7 +408,7 @@ def _unwon(
     report = report_phase(timeline, longest.attempt, longest.phase)
     return ElectionReport(
         number, None, None, start_ns, timeline.end_ns, round(lasted / 1e6, 3), False, None,
-        tuple(_causes(timeline, chosen, start_ns)), (), phases, tuple(_ballots(timeline, chosen)),
+        tuple(_causes(timeline, chosen, start_ns)), phases, tuple(_ballots(timeline, chosen)),
         Sentence(slowest, report.sentence.evidence), report.setting, left_out,
         Sentence(text, (one.evidence(place.begin), timeline.last_line())),
     )  # fmt: skip

@@ -1,16 +1,8 @@
-"""The evidence of an answer: lines of the members' logs, and the states of a run, which a member
-has recorded or an import has inferred.
-"""
+"""The evidence of an answer: lines of the members' logs."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
 import msgspec
-
-from canvass.cluster.member import Member
 
 
 class Evidence(msgspec.Struct, frozen=True, rename="camel"):
@@ -64,41 +56,3 @@ def shown_ns(duration_ns: int) -> str:
     if abs(ms) < 10:
         return f"{ms:.1f} ms"
     return f"{ms:,.0f} ms" if abs(ms) < 10_000 else f"{ms / 1000:,.1f} s"
-
-
-@dataclass(frozen=True, slots=True)
-class MemberStates:
-    """The states of one member, each from a time on.
-
-    Parameters
-    ----------
-    times
-        On the common clock of the timeline, in ascending order.
-    """
-
-    times: Sequence[int]
-    states: Sequence[Member]
-
-    def at(self, time_ns: int) -> Member | None:
-        """The state after the last step up to a time; none before the first."""
-        place = bisect_right(self.times, time_ns)
-        return self.states[place - 1] if place else None
-
-
-@dataclass(frozen=True, slots=True)
-class States:
-    """The states of a run.
-
-    Parameters
-    ----------
-    inferred
-        Whether an import inferred the states; otherwise the members recorded them.
-    """
-
-    members: Mapping[int, MemberStates]
-    inferred: bool
-
-    def at(self, member_id: int, time_ns: int) -> Member | None:
-        """A member's state at a time; none if it is not known."""
-        found = self.members.get(member_id)
-        return None if found is None else found.at(time_ns)

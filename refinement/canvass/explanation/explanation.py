@@ -1,22 +1,20 @@
-"""The whole answer: leaderships, elections, stuck members, risks, the sessions of clients, and the
-questions that the logs leave open. Also as HTML, for a page of its own or the report of a
+"""The whole answer: leaderships, elections, stuck members, risks, and the questions that the logs
+leave open. Also as HTML, for a page of its own or the report of a
 verification.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from canvass.cluster.messages import NULL_VALUE
 from canvass.conformance.html import environment, page
 from canvass.explanation.between import find_between
 from canvass.explanation.elections import ElectionReport, find_elections
-from canvass.explanation.evidence import Evidence, Sentence, States, seconds_of, shown_ns
+from canvass.explanation.evidence import Evidence, Sentence, seconds_of, shown_ns
 from canvass.explanation.leaderships import (
     Gap,
     Leadership,
@@ -69,14 +67,12 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
     stuck: tuple[StuckReport, ...]
     positions: tuple[Sentence, ...]
     risks: tuple[RiskReport, ...]
-    sessions: SessionsReport
     missing: tuple[Sentence, ...]
     releases: LogReleases | None = None
 
 
 def explain(
     timeline: Timeline,
-    states: States | None = None,
     settings: Mapping[str, int] | None = None,
 ) -> Explanation:
     """Explain what happened.
@@ -85,8 +81,6 @@ def explain(
     ----------
     timeline
         As `timeline.make_timeline` makes it.
-    states
-        States of the members' steps, if there is a run; they add values to sentences only.
     settings
         The timeouts that the user gave, in ns by property.
     """
@@ -101,8 +95,8 @@ def explain(
         {member_id: one.offset_ns for member_id, one in timeline.members.items()},
         tuple(timeouts.values()), tuple(span.row for span in spans), tuple(gaps), without_ns,
         tuple(find_between(timeline, spans, elections)), tuple(elections),
-        tuple(find_stuck(timeline, timeouts, states)), tuple(find_positions(timeline)),
-        tuple(find_risks(timeline, spans, ballots)), find_sessions(timeline),
+        tuple(find_stuck(timeline, timeouts)), tuple(find_positions(timeline)),
+        tuple(find_risks(timeline, spans, ballots)),
         (*find_missing(timeline), *_unseen(spans)), timeline.releases,
     )  # fmt: skip
 
@@ -147,48 +141,6 @@ def find_positions(timeline: Timeline) -> Iterator[Sentence]:
         yield Sentence(f"{text}.", (line,))
 
 
-class SessionsReport(msgspec.Struct, frozen=True, rename="camel"):
-    """The lines about client sessions in the logs of leaders.
-
-    Parameters
-    ----------
-    opened
-        SessionOpenEvents that leaders appended.
-    closed
-        SessionCloseEvents by reason.
-    """
-
-    opened: int
-    closed: dict[str, int]
-    sentences: tuple[Sentence, ...]
-
-
-def find_sessions(timeline: Timeline) -> SessionsReport:
-    """Count the sessions that leaders opened and closed, by leader and term."""
-    lines: dict[tuple[bool, int, int, str], list[Evidence]] = defaultdict(list)
-    for _, member_id, index in timeline.merged(
-        records.AppendSessionOpen, records.AppendSessionClose
-    ):
-        one = timeline.members[member_id]
-        record, closes, reason = one.records[index], False, ""
-        if isinstance(record, records.AppendSessionClose):
-            closes, reason = True, record.close_reason
-        term = getattr(record, "leadership_term_id", NULL_VALUE)
-        lines[closes, term, member_id, reason].append(one.evidence(index))
-    sentences, counts = [], Counter[str]()
-    for (closes, term, member_id, reason), places in sorted(lines.items()):
-        counts[reason if closes else "opened"] += len(places)
-        what = counted(len(places), "session") + (f" ({reason})" if closes else "")
-        text = f"Term {term}: leader {member_id} {'closed' if closes else 'opened'} {what}."
-        sentences.append(Sentence(text, _ends(places)))
-    opened = counts.pop("opened", 0)
-    return SessionsReport(opened, dict(sorted(counts.items())), tuple(sentences))
-
-
-def _ends(lines: list[Evidence]) -> tuple[Evidence, ...]:
-    return (lines[0],) if len(lines) == 1 else (lines[0], lines[-1])
-
-
 _NEEDED: Final[dict[str, tuple[type[records.Line], str]]] = {
     "ELECTION_STATE_CHANGE": (records.ElectionStateChange, "elections and leaderships"),
     "NEW_ELECTION": (records.NewElection, "why elections begin"),
@@ -205,45 +157,23 @@ _NEEDED: Final[dict[str, tuple[type[records.Line], str]]] = {
 
 def find_missing(timeline: Timeline) -> list[Sentence]:
     """List what is missing, each with a line that shows it."""
-    found = list(_members(timeline))
+    first = tuple(one.evidence(0) for one in timeline.members.values())
+    found = [
+        Sentence(f"The log of member {member_id} is not here.", first[:1])
+        for member_id in timeline.missing
+    ]
     if not timeline.merged(records.ClusterEvent):
         text = "No log has a CLUSTER line: the events may be off, or no process began an election."
-        found.append(Sentence(text, tuple(one.evidence(0) for one in timeline.members.values())))
+        found.append(Sentence(text, first))
     elif timeline.member_count > 1:
-        found += _missing_events(timeline)
+        found += [
+            Sentence(f"No log has the event {event}: it does not show {what}.", first)
+            for event, (kind, what) in _NEEDED.items()
+            if not timeline.merged(kind)
+        ]
     for one in timeline.members.values():
         found += _of_member(one)
     return found
-
-
-def _missing_events(timeline: Timeline) -> Iterator[Sentence]:
-    for event, (kind, what) in _NEEDED.items():
-        without = [
-            one
-            for one in timeline.members.values()
-            if not any(isinstance(record, kind) for record in one.records)
-        ]
-        if len(without) == len(timeline.members) and without:
-            text = f"No log has the event {event}: it does not show {what}."
-            yield Sentence(text, tuple(one.evidence(0) for one in without))
-
-
-def _members(timeline: Timeline) -> Iterator[Sentence]:
-    for member_id in timeline.missing:
-        line = _named(timeline, member_id)
-        if line is not None:
-            yield Sentence(f"The log of member {member_id} is not here.", (line,))
-
-
-def _named(timeline: Timeline, member_id: int) -> Evidence | None:
-    """A line that names a member."""
-    names = ("follower_member_id", "leader_member_id", "candidate_member_id", "sender_member_id")
-    for _, other, index in timeline.merged(records.ClusterEvent):
-        record = timeline.record(other, index)
-        if any(getattr(record, name, None) == member_id for name in names):
-            return timeline.members[other].evidence(index)
-    first = min(timeline.members, default=None)
-    return None if first is None else timeline.members[first].evidence(0)
 
 
 def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
@@ -328,44 +258,7 @@ def to_html(several: Mapping[str, Explanation], source: str) -> str:
 
 def sections(found: Explanation, heading: str = "", notes: Sequence[str] = ()) -> str:
     """Give the parts of a page as markup: tables, the lines of evidence in the last column."""
-    led = [
-        (
-            (
-                row.leadership_term_id,
-                "?" if row.leader_member_id is None else row.leader_member_id,
-                seconds_of(row.from_ns),
-                seconds_of(row.until_ns),
-                row.reason or row.ended_by,
-            ),
-            row.evidence,
-        )
-        for row in found.leaderships
-    ]
-    held = [
-        (
-            (
-                one.number,
-                "?" if one.leadership_term_id is None else one.leadership_term_id,
-                "none" if one.leader_member_id is None else one.leader_member_id,
-                f"{one.duration_ms:,.0f}",
-                sum(ballot.outcome == "failed" for ballot in one.ballots),
-                one.slowest.text,
-            ),
-            one.slowest.evidence,
-        )
-        for one in found.elections
-    ]
-    risks = (one for one in found.risks if one.severity != "note")
-    parts = {
-        "Between elections": found.interruptions,
-        "Stuck": [sentence for one in found.stuck for sentence in one.said],
-        "Positions": found.positions,
-        "At risk": [sentence for one in risks for sentence in one.sentences],
-        "Sessions": found.sessions.sentences,
-        "Missing": found.missing,
-    }
-    rows = {title: [((one.text,), one.evidence) for one in said] for title, said in parts.items()}
     template = environment(Path(__file__).parent).get_template("explain.html.jinja")
     return template.render(
-        heading=heading, notes=notes, led=led, held=held, parts=rows, most=MAX_ROWS
+        found=found, heading=heading, notes=notes, most=MAX_ROWS, seconds_of=seconds_of
     )

@@ -1,7 +1,6 @@
 """The guard that a stuck member waits for, as the spec names it, with the values that lines show.
 
-Each value comes with its line. If a run has states, the values of the state are added, with a word
-that says whether they are recorded or inferred.
+Each value comes with its line.
 """
 
 from __future__ import annotations
@@ -10,9 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
-from canvass.cluster.member import Member
-from canvass.cluster.names import wire_name
-from canvass.explanation.evidence import Evidence, Sentence, States
+from canvass.explanation.evidence import Evidence, Sentence
 from canvass.explanation.timeline import POSITIONS, MemberTimeline, Phase, Timeline
 from canvass.traces.aeron_log import records
 from canvass.traces.counts import counted, member_names
@@ -69,18 +66,15 @@ class _Stay:
         return self.one.say(text, *(places or (self.phase.begin,)))
 
 
-def unmet_guard(
-    timeline: Timeline, one: MemberTimeline, phase: Phase, states: States | None
-) -> UnmetGuard:
-    """Name the guard that ends a phase's state, and the values that lines and states show."""
+def unmet_guard(timeline: Timeline, one: MemberTimeline, phase: Phase) -> UnmetGuard:
+    """Name the guard that ends a phase's state, and the values that lines show."""
     stay = _Stay(timeline, one, phase)
-    guard = _GUARDS.get(phase.state, _Guard(""))
-    if isinstance(guard.values, str):
-        sentences = [stay.say(guard.values.format(stay.own))] if guard.values and stay.own else []
+    condition, values = _GUARDS.get(phase.state, ("", ""))
+    if isinstance(values, str):
+        sentences = [stay.say(values.format(stay.own))] if values and stay.own else []
     else:
-        sentences = list(guard.values(stay))
-    sentences += _of_states(stay, states, guard.fields)
-    return UnmetGuard(guard.condition, _page(stay), tuple(sentences))
+        sentences = list(values(stay))
+    return UnmetGuard(condition, _page(stay), tuple(sentences))
 
 
 def _page(stay: _Stay) -> str:
@@ -306,109 +300,57 @@ def _services(stay: _Stay) -> Iterator[Sentence]:
 _Values: TypeAlias = Callable[[_Stay], Iterator[Sentence]] | str
 
 
-@dataclass(frozen=True, slots=True)
-class _Guard:
-    """The guard of an election state.
-
-    Parameters
-    ----------
-    condition
-        Operator and conjunct of the spec.
-    values
-        Says which values the lines show; or a sentence, with fields of the line that began the
-        phase.
-    fields
-        The fields of the member state that the guard reads.
-    """
-
-    condition: str
-    values: _Values = ""
-    fields: tuple[str, ...] = ()
-
-
-_GUARDS: Final = {
-    "CANVASS": _Guard(
-        "Canvass: IsUnanimousCandidate \\/ (timeout /\\ IsQuorumCandidate)",
-        _canvass,
-        ("log_leadership_term_id", "append_position", "leadership_term_id"),
+_GUARDS: Final[dict[str, tuple[str, _Values]]] = {
+    "CANVASS": ("Canvass: IsUnanimousCandidate \\/ (timeout /\\ IsQuorumCandidate)", _canvass),
+    "NOMINATE": (
+        "Nominate: timeout",
+        "It waits for a random part of half of the election timeout.",
     ),
-    "NOMINATE": _Guard(
-        "Nominate: timeout", "It waits for a random part of half of the election timeout."
+    "CANDIDATE_BALLOT": (
+        "CandidateBallot: IsUnanimousLeader \\/ (timeout /\\ IsQuorumLeader)",
+        _votes,
     ),
-    "CANDIDATE_BALLOT": _Guard(
-        "CandidateBallot: IsUnanimousLeader \\/ (timeout /\\ IsQuorumLeader)", _votes
-    ),
-    "FOLLOWER_BALLOT": _Guard(
+    "FOLLOWER_BALLOT": (
         "OnNewLeadershipTerm: m.leadershipTermId = s.candidateTermId",
         "It has voted, and waits for a leader to announce term {0.candidate_term_id}.",
     ),
-    "LEADER_LOG_REPLICATION": _Guard(
+    "LEADER_LOG_REPLICATION": (
         "LeaderLogReplication: BoundedQuorumPosition >= appendPosition",
         _leader_waits,
-        ("append_position",),
     ),
-    "LEADER_REPLAY": _Guard(
-        "LeaderReplay: commitPosition >= appendPosition",
-        _services,
-        ("commit_position", "append_position"),
-    ),
-    "LEADER_INIT": _Guard("LeaderInit (archive and services)", _services),
-    "LEADER_READY": _Guard(
+    "LEADER_REPLAY": ("LeaderReplay: commitPosition >= appendPosition", _services),
+    "LEADER_INIT": ("LeaderInit (archive and services)", _services),
+    "LEADER_READY": (
         "LeaderReady: HasQuorumAtPosition(leadershipTermId, appendPosition)",
         _leader_waits,
-        ("leadership_term_id", "append_position"),
     ),
-    "FOLLOWER_LOG_REPLICATION": _Guard(
+    "FOLLOWER_LOG_REPLICATION": (
         (
             "FollowerLogReplication: recordedPosition = replicationStopPosition"
             " /\\ notifiedCommitPosition >= appendPosition"
         ),
         _replication,
-        (
-            "recorded_position",
-            "replication_stop_position",
-            "notified_commit_position",
-            "append_position",
-        ),
     ),
-    "FOLLOWER_REPLAY": _Guard(
+    "FOLLOWER_REPLAY": (
         "FollowerReplay: notifiedCommitPosition > 0 /\\ commitPosition >= replayStopPosition",
         _replay,
-        ("notified_commit_position", "commit_position", "append_position"),
     ),
-    "FOLLOWER_CATCHUP_INIT": _Guard(
-        "FollowerCatchupInit (the transport takes the CatchupPosition)", _image
+    "FOLLOWER_CATCHUP_INIT": (
+        "FollowerCatchupInit (the transport takes the CatchupPosition)",
+        _image,
     ),
-    "FOLLOWER_CATCHUP_AWAIT": _Guard("FollowerCatchupAwait (an image at logPosition)", _image),
-    "FOLLOWER_CATCHUP": _Guard(
+    "FOLLOWER_CATCHUP_AWAIT": ("FollowerCatchupAwait (an image at logPosition)", _image),
+    "FOLLOWER_CATCHUP": (
         (
             "FollowerCatchup: commitPosition >= catchupJoinPosition"
             " /\\ commitPosition >= notifiedCommitPosition /\\ ~catchupDestination"
         ),
         _catchup,
-        (
-            "commit_position",
-            "catchup_join_position",
-            "notified_commit_position",
-            "catchup_destination",
-        ),
     ),
-    "FOLLOWER_LOG_INIT": _Guard("FollowerLogInit (a log subscription)"),
-    "FOLLOWER_LOG_AWAIT": _Guard("FollowerLogAwait (an image at logPosition)", _image),
-    "FOLLOWER_READY": _Guard("FollowerReady (the transport takes the AppendPosition)"),
+    "FOLLOWER_LOG_INIT": ("FollowerLogInit (a log subscription)", ""),
+    "FOLLOWER_LOG_AWAIT": ("FollowerLogAwait (an image at logPosition)", _image),
+    "FOLLOWER_READY": ("FollowerReady (the transport takes the AppendPosition)", ""),
 }
-"""For each election state, the guard of the step that ends the state."""
-
-
-def _of_states(stay: _Stay, states: States | None, fields: tuple[str, ...]) -> Iterator[Sentence]:
-    """The values of the guard's variables in the last state of a phase."""
-    one, phase = stay.one, stay.phase
-    last = min(phase.end, len(one.records)) - 1
-    if states is None or not fields or last < phase.begin:
-        return
-    state: Member | None = states.at(one.member_id, one.times[last])
-    if state is None or state.election_state.value != phase.state:
-        return
-    values = ", ".join(f"{wire_name(name)} = {getattr(state, name)!s}" for name in fields)
-    how = "As inferred by the import" if states.inferred else "As recorded"
-    yield stay.say(f"{how}: {values}.", last)
+"""For each election state, the guard of the step that ends it as the spec names it, and the values
+that lines show: a function, or a sentence with fields of the line that began the phase.
+"""

@@ -1,8 +1,5 @@
 """Reads a timeline from a folder of event logs, or from a recorded run.
 
-Answers about logs come from their lines alone. A run has the states of its steps, too; an import of
-logs makes one.
-
 A recorded run becomes records of starts, elections, received messages, truncations, entries of new
 terms, and ends; explanations read no other records. The line number of a record is that of its
 event in the member's stream.
@@ -25,7 +22,6 @@ from canvass.cluster.effects import TruncateLog
 from canvass.cluster.member import ElectionState, Member
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
-from canvass.explanation.evidence import MemberStates, States
 from canvass.explanation.risks import INCOMPLETE
 from canvass.explanation.timeline import Timeline, UnreadLines, make_timeline
 from canvass.traces.actions import Action
@@ -42,8 +38,8 @@ from canvass.traces.schema import Closing, Event
 from canvass.traces.timeouts import SettingFault, beside, timeouts_of
 
 
-def read(path: Path) -> tuple[Timeline, States | None]:
-    """Read the logs of one cluster, or a run; parameters, returns and errors as for `read_each`.
+def read(path: Path) -> Timeline:
+    """Read the logs of one cluster, or a run; parameters and errors as for `read_each`.
 
     Raises
     ------
@@ -54,7 +50,7 @@ def read(path: Path) -> tuple[Timeline, States | None]:
     return found
 
 
-def read_each(path: Path) -> dict[str, tuple[Timeline, States | None]]:
+def read_each(path: Path) -> dict[str, Timeline]:
     """Read the logs of one cluster or of several, or a run.
 
     Parameters
@@ -65,8 +61,8 @@ def read_each(path: Path) -> dict[str, tuple[Timeline, States | None]]:
     Returns
     -------
     dict
-        The timeline, and the states of a run, by the name of the run or the logs; with ``~1``,
-        ``~2`` where several clusters ran one after the other.
+        The timeline by the name of the run or the logs; with ``~1``, ``~2`` where several clusters
+        ran one after the other.
 
     Raises
     ------
@@ -82,7 +78,7 @@ def read_each(path: Path) -> dict[str, tuple[Timeline, States | None]]:
         clusters = read_clusters([path])
         clusters[0].need_lines()
         names = [f"{name}~{k}" if len(clusters) > 1 else name for k in range(1, len(clusters) + 1)]
-        return {k: (_timeline_of(one, path), None) for k, one in zip(names, clusters, strict=True)}
+        return {k: _timeline_of(one, path) for k, one in zip(names, clusters, strict=True)}
     folder = RunFolder(path)
     run = folder.load()
     files = {member_id: stream.name for member_id, stream in folder.streams.items()}
@@ -93,8 +89,7 @@ def read_each(path: Path) -> dict[str, tuple[Timeline, States | None]]:
         raise TraceError(Code.BAD_VALUE, str(path / RUN_FILE), 0, 0, str(fault)) from None
     timeline = make_timeline(logs_of_run(run, files, closings), absent, timeouts)
     timeline.releases = releases_of_run(run.run)
-    offsets = {member_id: one.offset_ns for member_id, one in timeline.members.items()}
-    return {name: (timeline, states_of_run(run, offsets))}
+    return {name: timeline}
 
 
 def _timeline_of(logs: ClusterLogs, path: Path) -> Timeline:
@@ -205,17 +200,6 @@ def _closing(member_id: int, events: tuple[Event, ...], closing: Closing) -> rec
     after = bisect_right(events, closing.time_ns, key=attrgetter("time_ns"))
     place = (0, after, closing.time_ns)
     return records.StateChange(*place, member_id, "ACTIVE", "CLOSED", closing.reason)
-
-
-def states_of_run(run: LoadedRun, offsets: dict[int, int]) -> States:
-    """The states of a run, on the clock of a timeline with these offsets."""
-    members = {}
-    for member_id, events in run.events.items():
-        offset = offsets.get(member_id, 0)
-        times = [event.time_ns + offset for event in events]
-        members[member_id] = MemberStates(times, [e.state for e in events])
-    inferred = run.run.source.get("kind") == "aeron-log"
-    return States(members, inferred)
 
 
 def _records(member_id: int, events: tuple[Event, ...]) -> Iterator[records.LogRecord]:

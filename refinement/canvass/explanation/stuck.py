@@ -16,7 +16,6 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.explanation.evidence import (
     Evidence,
     Sentence,
-    States,
     in_findings,
     seconds_of,
     shown_ns,
@@ -89,27 +88,23 @@ class StuckReport(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The logs, the timeouts and the states that every search needs."""
+    """The logs and the timeouts that every search needs."""
 
     timeline: Timeline
     timeouts: dict[str, Timeout]
-    states: States | None
 
 
-def find_stuck(
-    timeline: Timeline, timeouts: dict[str, Timeout], states: States | None
-) -> list[StuckReport]:
+def find_stuck(timeline: Timeline, timeouts: dict[str, Timeout]) -> list[StuckReport]:
     """List the members that are or were stuck, in the order of time."""
-    known = _Known(timeline, timeouts, states)
+    known = _Known(timeline, timeouts)
     found = [
         report
         for one in timeline.members.values()
         for attempt in one.attempts
         for report in _within(known, one, attempt)
     ]
-    if timeline.merged(
-        records.ClusterEvent
-    ):  # Else the logs may lack the lines that a start leads to.
+    # Without such a line the logs may lack those that a start leads to.
+    if timeline.merged(records.ClusterEvent):
         found += [report for one in timeline.members.values() for report in _starts(one)]
     found += _standstills(timeline, timeouts[HEARTBEAT_TIMEOUT].value_ns)
 
@@ -213,7 +208,7 @@ def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> tuple[StuckRe
     lasted = end_ns - one.times[attempt.begin]
     if count < _LOOPS or lasted < known.timeouts[HEARTBEAT_TIMEOUT].value_ns:
         return None
-    guard = unmet_guard(known.timeline, one, phase, known.states)
+    guard = unmet_guard(known.timeline, one, phase)
     if by.new_state == "INIT" and phase.state in SEEKING:
         guard = UnmetGuard("", guard.page, ())
     back = one.evidence(phase.end)
@@ -300,7 +295,7 @@ def _phase(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport 
         f"{text} {_limit(attempt, phase, known.timeouts)[1]}",
         (one.evidence(phase.begin), end_line),
     )
-    guard = unmet_guard(known.timeline, one, phase, known.states)
+    guard = unmet_guard(known.timeline, one, phase)
     sentences = (sentence, *(() if guard.condition else _entered(one, phase)))
     return _report(one, "phase", phase.state, phase.begin, until, lasted, sentences, guard)
 
@@ -347,7 +342,7 @@ def _silent(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport
         f" received no messages, or its process had ended; {named}"
     )
     sentence = Sentence(text, (one.evidence(last), then))
-    guard = unmet_guard(known.timeline, one, phase, known.states)
+    guard = unmet_guard(known.timeline, one, phase)
     return _report(one, "silent", phase.state, last, until, lasted, (sentence,), guard)
 
 

@@ -72,8 +72,7 @@ def report(bad_run: Path, good_run: Path, tmp_path_factory: pytest.TempPathFacto
 def explained(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of what happened in a run."""
     file = tmp_path_factory.mktemp("explained") / "page.html"
-    timeline, states = read(good_run)
-    file.write_text(explanation_html({"good": explain(timeline, states)}, "good"))
+    file.write_text(explanation_html({"good": explain(read(good_run))}, "good"))
     return file
 
 

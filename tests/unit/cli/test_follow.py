@@ -98,7 +98,7 @@ def test_what_is_said_of_logs_that_grow_is_what_is_said_of_the_whole(
         said += one.look()[1]
         if how != "grow" and seconds % 40 == 0:
             writing.roll(how)
-    found = list(Changes().of(explain(read(tmp_path / "logs")[0])))
+    found = list(Changes().of(explain(read(tmp_path / "logs"))))
     words = " ".join(said)
 
     for change in found:

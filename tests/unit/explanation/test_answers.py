@@ -81,7 +81,7 @@ def test_a_leader_that_hears_of_no_follower_does_not_work(tmp_path: Path) -> Non
 
 def test_a_replay_that_keeps_the_log_term_is_no_near_miss_of_hz6() -> None:
     """It fails because it passes its bound within an entry; term 2 reaches the end of the log."""
-    risks = explain(read(BOUND_WITHIN)[0]).risks
+    risks = explain(read(BOUND_WITHIN)).risks
 
     assert "HZ6" not in {risk.page for risk in risks}
 
@@ -92,7 +92,7 @@ MORE = [pytest.param(path, marks=pytest.mark.night) for path in more_captures()]
 @pytest.mark.parametrize("path", [*SAMPLES, *MORE], ids=lambda path: path.name)
 def test_a_sentence_about_a_risk_counts_no_line_twice(path: Path) -> None:
     """A ballot between two leaders is listed under the elections of both."""
-    for risk in explain(read(path)[0]).risks:
+    for risk in explain(read(path)).risks:
         for sentence in risk.sentences:
             assert len(set(sentence.evidence)) == len(sentence.evidence), sentence.text
 

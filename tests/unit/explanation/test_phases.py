@@ -25,7 +25,7 @@ def test_the_last_member_to_answer_ends_a_canvass_though_it_answers_twice(tmp_pa
     ready = "CANDIDATE_BALLOT LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT LEADER_READY CLOSED"
     log.state(101.0, ready, leader=0, term=0)
 
-    [election] = explain(read(write_story(tmp_path, [log]))[0]).elections
+    [election] = explain(read(write_story(tmp_path, [log]))).elections
 
     canvass = next(phase for phase in election.phases if phase.state == "CANVASS")
     assert canvass.governed_by == "message"
@@ -60,7 +60,7 @@ def test_votes_say_how_a_ballot_was_won_if_the_release_prints_no_reason(
     log.state(101.2, rest, leader=0, term=0)
     log.voted(101.3, 2, 0, (-1, 0), vote=True)
 
-    [election] = explain(read(write_story(tmp_path, [log]))[0]).elections
+    [election] = explain(read(write_story(tmp_path, [log]))).elections
 
     ballot = next(phase for phase in election.phases if phase.state == "CANDIDATE_BALLOT")
     assert ballot.governed_by == governed_by
@@ -71,7 +71,7 @@ def test_reports_sent_before_a_truncation_do_not_restore_the_log() -> None:
     """In HZ3 every member truncates its log from 8352 to 8256, and later receives positions that
     others sent before they truncated.
     """
-    found = explain(read(FINDING.parent / "aeron-hz3")[0])
+    found = explain(read(FINDING.parent / "aeron-hz3"))
 
     lost = [risk for risk in found.risks if risk.severity == "danger"]
     assert len(lost) == 3
@@ -100,7 +100,7 @@ def leader_of(member_id: int, term: int, at: float) -> StoryLog:
 def test_two_leaders_of_one_term_are_a_danger(tmp_path: Path) -> None:
     logs = [leader_of(0, 4, 101.0), leader_of(1, 4, 102.0)]
 
-    risks = explain(read(write_story(tmp_path, logs))[0]).risks
+    risks = explain(read(write_story(tmp_path, logs))).risks
 
     dangers = [(risk.kind, risk.sentences[0].text) for risk in risks if risk.severity == "danger"]
     text = "Members 0, 1 led the same term 4: ElectionSafety does not hold."
@@ -111,7 +111,7 @@ def test_a_leader_that_leads_on_after_a_later_term_is_open_is_noted(tmp_path: Pa
     old, new = leader_of(0, 4, 101.0), leader_of(1, 5, 103.0)
     old.election(104.5, "inactive follower quorum", (4, 96))
 
-    risks = explain(read(write_story(tmp_path, [old, new]))[0]).risks
+    risks = explain(read(write_story(tmp_path, [old, new]))).risks
 
     [stale] = [risk for risk in risks if risk.member_id == 0]
     text = (
@@ -130,7 +130,7 @@ def test_a_commit_position_does_not_make_its_sender_the_leader_of_its_term(tmp_p
     log.event(100.1, "REPLAY_NEW_LEADERSHIP_TERM", fields)
     log.committed(110.0, 2, 4, 192)
 
-    [row] = explain(read(write_story(tmp_path, [log]))[0]).leaderships
+    [row] = explain(read(write_story(tmp_path, [log]))).leaderships
 
     assert (row.leadership_term_id, row.leader_member_id) == (4, 1)
 
@@ -149,7 +149,7 @@ def test_a_leader_that_was_paused_led_until_the_pause(tmp_path: Path, pause: boo
     for shift in (0.0, 0.5):  # The new term may begin before the old leader's end, or after it.
         folder = tmp_path / str(shift)
         logs = [old, leader_of(1, 5, 109.98 + shift) if shift else new]
-        gaps = explain(read(write_story(folder, logs))[0]).gaps
+        gaps = explain(read(write_story(folder, logs))).gaps
 
         after = [gap.from_ns for gap in gaps if gap.leadership_term_id == 5]
         if pause:
@@ -159,7 +159,7 @@ def test_a_leader_that_was_paused_led_until_the_pause(tmp_path: Path, pause: boo
 
 
 def test_a_replay_that_ended_early_is_a_near_miss_of_hz6() -> None:
-    found = explain(read(FINDING.parent / "aeron-hz6")[0])
+    found = explain(read(FINDING.parent / "aeron-hz6"))
 
     texts = [risk.sentences[0].text for risk in found.risks if risk.page == "HZ6"]
     assert any(" ended early: the member canvasses with log term " in text for text in texts)

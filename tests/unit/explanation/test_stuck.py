@@ -16,8 +16,7 @@ TWO_SECONDS = '{"properties": {"aeron.cluster.leader.heartbeat.timeout": "2s"}}'
 
 
 def explained(folder: Path, *logs: StoryLog) -> Explanation:
-    timeline, states = read(write_story(folder, logs))
-    return explain(timeline, states)
+    return explain(read(write_story(folder, logs)))
 
 
 def isolated(silent_s: float) -> tuple[StoryLog, StoryLog, StoryLog]:

@@ -23,7 +23,7 @@ def test_after_a_reboot_the_wall_clock_says_how_much_time_has_passed(tmp_path: P
     log.election(5.5, "node started", (0, 96))
     states = "CANVASS NOMINATE CANDIDATE_BALLOT LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT"
     log.state(6.0, f"{states} LEADER_READY CLOSED", leader=0, term=1, log=(0, 96))
-    timeline, _ = read(write_story(tmp_path, [log]))
+    timeline = read(write_story(tmp_path, [log]))
     found = explain(timeline)
     first, second = found.leaderships
 
@@ -38,7 +38,7 @@ def test_a_clock_of_another_host_is_put_on_the_common_one(tmp_path: Path) -> Non
     leader, one = StoryLog(0), StoryLog(1)
     lead(leader, (one,), 100.0, 103.0)
     one.lines = [_later(line, 5000) for line in one.lines]
-    timeline, _ = read(write_story(tmp_path, [leader, one]))
+    timeline = read(write_story(tmp_path, [leader, one]))
     found = explain(timeline)
 
     assert found.leaderships[0].from_ns == 100_300_000_000
@@ -56,7 +56,7 @@ def test_an_imported_run_has_the_ends_of_leaderships_that_the_logs_have(
 ) -> None:
     """No step of the spec is the line with which a member closes."""
     import_logs([logs], tmp_path / "run")
-    of_logs, of_run = (explain(read(path)[0]) for path in (logs, tmp_path / "run"))
+    of_logs, of_run = (explain(read(path)) for path in (logs, tmp_path / "run"))
 
     assert [row.ended_by for row in of_run.leaderships] == [
         row.ended_by for row in of_logs.leaderships

@@ -526,7 +526,6 @@ class ExplanationView(Data, frozen=True):
     risks: tuple[RiskRow, ...]
     hazards: tuple[RiskRow, ...]
     """One risk for each hazard that lines show, those that cost most first."""
-    sessions: tuple[EvidenceLine, ...]
     missing: tuple[EvidenceLine, ...]
     left_out: int
     """Number of rows before these that the answer does not contain."""

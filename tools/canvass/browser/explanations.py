@@ -148,8 +148,7 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
     TraceError
         If it is not a trace.
     """
-    timeline, states = read(opened.path)
-    return view_of(explain(timeline, states), opened)
+    return view_of(explain(read(opened.path)), opened)
 
 
 def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
@@ -173,7 +172,6 @@ def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
         ),
         risks=tuple(map(rows.risk, rows.last(found.risks))),
         hazards=tuple(map(rows.risk, shown_hazards(found.risks))),
-        sessions=said(found.sessions.sentences),
         missing=said(found.missing),
         left_out=rows.left_out,
     )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from canvass.explanation.elections import ElectionReport
-    from canvass.explanation.evidence import Evidence, Sentence, States
+    from canvass.explanation.evidence import Evidence, Sentence
     from canvass.explanation.explanation import Explanation
     from canvass.explanation.leaderships import Gap
     from canvass.explanation.timeline import Timeline
@@ -50,8 +50,6 @@ _ASIDE: Final = 20
 """Least width of the column with these lines."""
 _LEAST: Final = 40
 """Least width of a sentence on a terminal."""
-_SESSIONS: Final = 3
-"""Sentences about sessions in the short answer."""
 
 
 def register(app: typer.Typer) -> None:
@@ -108,8 +106,8 @@ def explain(
             raise CommandError(f"--follow prints what is new, line by line: leave out {options}")
         raise typer.Exit(_follow(source, settings, exit_on))
     found = {
-        name: explain_timeline(timeline, states, settings)
-        for name, (timeline, states) in read_timelines(source).items()
+        name: explain_timeline(timeline, settings)
+        for name, timeline in read_timelines(source).items()
     }
     if member is not None:
         found = {name: one for name, one in found.items() if member in one.members}
@@ -148,7 +146,7 @@ def _is_reason(source: Path, found: Iterable[Explanation], exit_on: ExitOn) -> b
     return list(map(complain, reasons_to_exit(news, verdict_of([source]), exit_on))) != []
 
 
-def read_timelines(source: Path) -> dict[str, tuple[Timeline, States | None]]:
+def read_timelines(source: Path) -> dict[str, Timeline]:
     """Read logs or a run as `canvass.explanation.reading.read_each`, and say what is left out.
 
     Raises
@@ -159,9 +157,9 @@ def read_timelines(source: Path) -> dict[str, tuple[Timeline, States | None]]:
     from canvass.explanation.reading import read_each
 
     several = read_each(source)
-    if ignored := next(iter(several.values()))[0].ignored:
+    if ignored := next(iter(several.values())).ignored:
         complain(names_not_read(ignored))
-    if not any(timeline.members for timeline, _ in several.values()):
+    if not any(timeline.members for timeline in several.values()):
         raise CommandError(f"{source}: {_NO_LINE}")
     return several
 
@@ -218,16 +216,6 @@ def show(console: Console, found: Explanation) -> None:
         _title(console, "Positions")
         _sentences(console, found.positions)
     _show_risks(console, found, None)
-    _title(console, "Sessions")
-    sessions = found.sessions
-    if sessions.sentences:
-        closed = ", ".join(f"{count} {reason}" for reason, count in sessions.closed.items())
-        opened = f"{sessions.opened} opened" if sessions.opened else "no line shows one opened"
-        _print(console, f"  {opened}; closed: {closed or 'none'}")
-        _sentences(console, sessions.sentences[-_SESSIONS:])
-        _more(console, len(sessions.sentences) - _SESSIONS, "earlier line", " (--format json)")
-    else:
-        _print(console, "  The logs have no line about a session. Aeron logs no requests.")
     if found.missing:
         _title(console, "Missing")
         _sentences(console, found.missing[:_ROWS])
@@ -344,7 +332,7 @@ def show_election(
     _sentences(console, (one.sentence, one.slowest), "")
     if apart := clocks_apart(found):
         _print(console, apart)
-    _sentences(console, (*one.causes, *one.waits))
+    _sentences(console, one.causes)
     _title(console, "Ballots")
     voters = [(ballot, {vote.voter_member_id for vote in ballot.votes}) for ballot in one.ballots]
     ballots = [

@@ -165,7 +165,7 @@ class Follower:
             self._earlier, self._has_shown = timeline.earlier, False
             ran = f"{counted(self._earlier, 'cluster')} ran before in this log"
             self.say(f"note: {ran}; without --follow each one is explained")
-        found = explain(timeline, None, self.settings)
+        found = explain(timeline, self.settings)
         new = list(self.changes.of(found))
         if not self._has_shown:
             self.show(self.console, found)

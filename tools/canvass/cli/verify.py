@@ -222,8 +222,7 @@ def _who_led(found: CorpusVerdict) -> list[str]:
     folder = Path(found.runs[0].path)
     if not (folder / RUN_FILE).is_file() or found.exit_code == EXIT_ERROR:
         return []
-    timeline, states = read(folder)
-    return [sections(explain(timeline, states))]
+    return [sections(explain(read(folder)))]
 
 
 def _show_hazards(run: RunVerdict) -> None:
@@ -241,8 +240,7 @@ def _show_hazards(run: RunVerdict) -> None:
     is_short = run.events <= _MAX_EXPLAINED and (folder / RUN_FILE).is_file()
     if kind is not DivergenceClass.SAFETY_PROPERTY or not is_short:
         return
-    timeline, states = read(folder)
-    for risk in shown_hazards(explain(timeline, states).risks)[:MAX_REPORTS]:
+    for risk in shown_hazards(explain(read(folder)).risks)[:MAX_REPORTS]:
         said = visible(f"{risk.title}: {risk.sentences[0]}")
         result_console().print(Text(f"\n  What the lines show: {said}"))
 

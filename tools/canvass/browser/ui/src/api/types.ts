@@ -443,7 +443,6 @@ export interface ExplanationView {
   readonly stuck: readonly StuckRow[];
   readonly risks: readonly RiskRow[];
   readonly hazards: readonly RiskRow[];
-  readonly sessions: readonly EvidenceLine[];
   readonly missing: readonly EvidenceLine[];
   readonly leftOut: number;
 }

@@ -48,7 +48,6 @@ export function Explained({ run, show }: { run: RunView; show: Show }) {
             ))}
           </section>
           <Further title="Between elections" lines={view.interruptions} show={show} />
-          <Further title="Sessions" lines={view.sessions} show={show} />
           <Further title="Missing" lines={view.missing} show={show} />
           {view.leftOut > 0
             ? <p class="soft">{`${plural(view.leftOut, "earlier row")} left out; canvass explain lists all rows`}</p>
