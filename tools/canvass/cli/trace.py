@@ -185,43 +185,27 @@ class Schema(str, Enum):
     ARROW = "arrow"
 
 
-class Compression(str, Enum):
-    """The compression of streams."""
-
-    NONE = "none"
-    GZ = "gz"
-    ZST = "zst"
-
-
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Runs, or a data set.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Run folders.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
-    compress: Annotated[
-        Compression, typer.Option(help="Compression of event files in run folders.")
-    ] = Compression.NONE,
 ) -> None:
-    """Convert run folders to a Parquet data set, or a data set to run folders, without loss.
+    """Convert run folders to a Parquet data set, without loss.
 
     canvass trace convert my-corpus my-data-set
-
-    canvass trace convert my-data-set my-corpus --compress zst
     """
     from canvass.cli.options import need_runs
     from canvass.traces.parquet import DatasetWriter
-    from canvass.traces.rewrite import to_folders, written_aside
+    from canvass.traces.rewrite import written_aside
     from canvass.traces.run import Corpus, write_dataset
 
     need_runs([source], "canvass trace convert")
     corpus = Corpus(source)
-    suffix = "" if compress is Compression.NONE else f".{compress.value}"
+    if corpus.files:
+        raise CommandError(f"{source} is a data set already")
     if out.exists():
         raise CommandError(f"{out} exists; name a new folder")
-    with written_aside(out) as folder:
-        if corpus.files:
-            to_folders(corpus, folder, suffix)
-        else:
-            with DatasetWriter(folder) as writer:
-                write_dataset(corpus, writer)
+    with written_aside(out) as folder, DatasetWriter(folder) as writer:
+        write_dataset(corpus, writer)
     print(f"{counted(corpus.runs, 'run')} written to {out}")
 
 
