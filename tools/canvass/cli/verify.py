@@ -188,7 +188,6 @@ def _checked(
 ) -> CorpusVerdict:
     """Check units with an engine, and show the progress."""
     from canvass.cli.output import Stages
-    from canvass.conformance.tlc_engine import check_with_tlc
     from canvass.conformance.verify import check_units
 
     far = VerifyProgress(total=len(units))
@@ -196,6 +195,8 @@ def _checked(
         stages.stage("checking")
         stages.detail(far.words)
         if engine is Engine.TLC:
+            from canvass.conformance.tlc_engine import check_with_tlc
+
             return check_with_tlc(units, timeout, far.read)
         return check_units(units, lookup, far.read, far.ask, timed=True, jobs=jobs)
 
