@@ -15,8 +15,11 @@ from support.chromium import UNBUILT, WITHOUT
 # The CI set draws the same examples every time, so that a red run is about the change (all but a
 # few: hypothesis also tries constants of the modules that a worker has imported by then).
 # No clock decides: neither the deadline of an example nor how long the first ones take to draw.
+# As a push draws the same examples every time, few of them are enough: `make night` draws others.
 settings.register_profile("clockless", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("clockless"), derandomize=True, database=None)
+settings.register_profile(
+    "ci", settings.get_profile("clockless"), derandomize=True, database=None, max_examples=40
+)
 settings.register_profile("night", settings.get_profile("clockless"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -42,7 +42,7 @@ def sample(graph: Graph, count: int) -> list[Step]:
 
 def test_oracle_allows_the_edges_and_no_others(graph: Graph) -> None:
     """Encoding and decoding are in modules that share only the tables."""
-    steps = sample(graph, 400)
+    steps = sample(graph, 160)
     wrong = [_with_another_log_position(step) for step in steps]
     rules = graph.rules
 
@@ -81,7 +81,7 @@ def test_steps_of_one_canonical_question_have_one_canonical_answer(graph: Graph)
     """The fields that the canonical form erases do not affect the outcome of a step."""
     answers: dict[tuple[object, ...], object] = {}
     shared = 0
-    for step in sample(graph, 6000):
+    for step in sample(graph, 3000):
         found = form(graph, step)
         asked = found.step
         question = (regime(step), asked.action, asked.barred, asked.input, asked.before)
@@ -91,7 +91,7 @@ def test_steps_of_one_canonical_question_have_one_canonical_answer(graph: Graph)
             assert answers[question] == answer, step
         answers.setdefault(question, answer)
 
-    assert shared > 100
+    assert shared > 50
 
 
 def test_key_of_a_step_leads_to_an_edge_with_the_same_canonical_form(graph: Graph) -> None:

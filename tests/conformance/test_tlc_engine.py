@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -25,6 +26,9 @@ from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted
 from support.random_spoils import SPOILS, began_earlier, record_spoilt_runs
+
+EVENTS: Final = 250
+"""As many as it takes for a leader that commits."""
 
 
 def differences(units: list[Path]) -> list[tuple[str, object, object]]:
@@ -70,8 +74,11 @@ def places_of(verdict: RunVerdict) -> set[tuple[int, int]]:
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run in which a leader is elected and entries are committed."""
-    folder = tmp_path_factory.mktemp("good") / "run"
-    record_run(folder, Rules.of("1.50"), 0, 600, faults=0.0, run_id="good")
+    return recorded(tmp_path_factory.mktemp("good") / "run", EVENTS)
+
+
+def recorded(folder: Path, events: int) -> Path:
+    record_run(folder, Rules.of("1.50"), 0, events, faults=0.0, run_id="good")
     return folder
 
 
@@ -81,25 +88,18 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 CORRUPTIONS: tuple[Callable[[corruptions.Streams], None], ...] = (
     corruptions.commit_too_far,
     corruptions.vote_without_disk,
-    corruptions.untouched_field,
-    corruptions.event_dropped,
-    corruptions.event_dropped_unseen,
-    corruptions.events_swapped,
-    corruptions.event_duplicated,
-    corruptions.send_removed,
     corruptions.message_sent_twice,
     corruptions.message_from_nowhere,
-    corruptions.message_forged,
     corruptions.message_overtaken,
-    corruptions.checksum_forged,
     corruptions.checksum_beyond,
     corruptions.recorded_from_nowhere,
 )
+"""What `SPOILS` do not do, or not at the place where it matters."""
 
 
 @pytest.mark.tlc
 def test_engines_agree_on_runs_spoilt_in_every_way(good: Path, tmp_path: Path) -> None:
-    units = record_spoilt_runs(tmp_path, range(42), Rules.of("1.50"), 80)
+    units = record_spoilt_runs(tmp_path, range(28), Rules.of("1.50"), 80)
     names = {unit.name.partition("-")[2] for unit in units}
     units += [good]
     units += [corrupted(good, tmp_path / change.__name__, change) for change in CORRUPTIONS]
@@ -161,9 +161,7 @@ def test_engines_agree_on_runs_that_began_before_their_recording(tmp_path: Path)
 
 
 @pytest.mark.tlc
-def test_engines_find_another_log_below_a_commit_position_that_passes_it(
-    good: Path, tmp_path: Path
-) -> None:
+def test_engines_find_another_log_below_a_commit_position_that_passes_it(tmp_path: Path) -> None:
     """The follower reports checksums of what is not committed yet, and no others."""
 
     def forge(streams: corruptions.Streams) -> None:
@@ -180,6 +178,7 @@ def test_engines_find_another_log_below_a_commit_position_that_passes_it(
                 if one["position"] > line["state"]["commitPosition"]
             ]
 
+    good = recorded(tmp_path / "good", 600)
     earlier = corrupted(good, tmp_path / "earlier", partial(began_earlier, rng=random.Random(0)))
     forged = corrupted(earlier, tmp_path / "forged", forge)
     header = json.loads((forged / "run.json").read_text())
@@ -211,7 +210,7 @@ def test_engine_numbers_of_production_size_do_not_matter(good: Path, tmp_path: P
     found = check_with_tlc([tmp_path / "large", *Corpus(tmp_path / "set").files, spoilt])
 
     assert [run.verdict.value for run in found.runs] == ["CONFORMS", "CONFORMS", "DIVERGES"]
-    assert {run.events for run in found.runs} == {600}
+    assert {run.events for run in found.runs} == {EVENTS}
 
 
 def _enlarge(part: object) -> None:
