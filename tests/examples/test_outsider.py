@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.tlc
 
 
-@pytest.mark.parametrize("chief", [0, 1, 2])
+@pytest.mark.parametrize("chief", [0, *(pytest.param(i, marks=pytest.mark.night) for i in (1, 2))])
 def test_three_clerks_keep_one_ledger(
     canvass_recorder: RecorderFixture, canvass_seed: int, chief: int
 ) -> None:

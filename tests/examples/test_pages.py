@@ -132,7 +132,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("checkout")
 @pytest.mark.parametrize(
     "guide",
-    ["README.md", "disks.md", "graph.md", "import.md", "operate.md", "simulate.md", "traces.md"],
+    ["README.md", "disks.md", "import.md", "operate.md", "simulate.md", "traces.md"],
 )
 def test_the_commands_of_seconds_do_what_the_page_says(
     guide: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -36,3 +36,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Good runs of three members, in NDJSON."""
     return record_runs(tmp_path_factory.mktemp("corpora") / "runs", 6, 150)
+
+
+@pytest.fixture(scope="session")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of the oracle's answers, so that TLC is started once for all tests that use it."""
+    return tmp_path_factory.mktemp("answers")

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 def test_rows_in_any_order_have_the_verdicts_of_their_runs(
-    spark: SparkSession, runs: Path, tmp_path: Path
+    spark: SparkSession, runs: Path, answers: Path, tmp_path: Path
 ) -> None:
-    checked = check_units(sorted(runs.iterdir()), StepLookup(cache=tmp_path / "cache"))
+    checked = check_units(sorted(runs.iterdir()), StepLookup(cache=answers))
     events = spark.read.format("canvass").load(str(runs)).where("run != 'run-0' OR step != 5")
     shuffled = events.orderBy("step", "action")
     # Through Parquet: what is read from there may be null, as far as Spark knows. Older rows lack
     # one column.
     shuffled.drop("input_entry_position").write.parquet(str(tmp_path / "events"))
 
-    found = verify(spark.read.parquet(str(tmp_path / "events")), cache=tmp_path / "cache")
+    found = verify(spark.read.parquet(str(tmp_path / "events")), cache=answers)
 
     expected = {run.run_id: run.verdict.value for run in checked.runs}
     assert set(expected.values()) == {"CONFORMS"}
@@ -41,12 +41,12 @@ def test_rows_in_any_order_have_the_verdicts_of_their_runs(
 
 @pytest.mark.parametrize("form", ["folders", "dataset"])
 def test_a_truncated_stream_is_not_taken_for_a_whole_one(
-    spark: SparkSession, runs: Path, tmp_path: Path, form: str
+    spark: SparkSession, runs: Path, answers: Path, tmp_path: Path, form: str
 ) -> None:
     corpus = Path(shutil.copytree(runs, tmp_path / "runs"))
     stream = corpus / "run-1" / "member-2.ndjson"
     stream.write_bytes(stream.read_bytes()[:-20])
-    checked = check_units(sorted(corpus.iterdir()), StepLookup(cache=tmp_path / "cache"))
+    checked = check_units(sorted(corpus.iterdir()), StepLookup(cache=answers))
     if form == "dataset":
         with DatasetWriter(tmp_path / "set", events_per_row_group=70) as writer:
             write_dataset(Corpus(corpus), writer)
@@ -56,15 +56,13 @@ def test_a_truncated_stream_is_not_taken_for_a_whole_one(
 
     marked = events.where("truncated IS NOT NULL").select("run", "member").distinct().collect()
     assert [tuple(row) for row in marked] == [("run-1", 2)]
-    verdicts = {
-        (row.run_id, row.verdict) for row in verify(events, cache=tmp_path / "cache").collect()
-    }
+    verdicts = {(row.run_id, row.verdict) for row in verify(events, cache=answers).collect()}
     assert verdicts == {(run.run_id, run.verdict.value) for run in checked.runs}
     assert ("run-1", "INCOMPLETE") in verdicts
 
 
 def test_an_incomplete_import_is_not_taken_for_a_whole_one(
-    spark: SparkSession, runs: Path, tmp_path: Path
+    spark: SparkSession, runs: Path, answers: Path, tmp_path: Path
 ) -> None:
     corpus = Path(shutil.copytree(runs, tmp_path / "runs"))
     file = corpus / "run-1" / "run.json"
@@ -74,14 +72,14 @@ def test_an_incomplete_import_is_not_taken_for_a_whole_one(
 
     events = spark.read.format("canvass").load(str(corpus))
 
-    rows = verify(events, cache=tmp_path / "cache").collect()
+    rows = verify(events, cache=answers).collect()
     (found,) = (row for row in rows if row.run_id == "run-1")
     assert found.verdict == "INCOMPLETE"
 
 
 @pytest.mark.parametrize("records", [3, 10_000])
 def test_an_id_of_several_runs_is_malformed_and_the_other_runs_are_checked(
-    spark: SparkSession, runs: Path, tmp_path: Path, records: int
+    spark: SparkSession, runs: Path, answers: Path, tmp_path: Path, records: int
 ) -> None:
     """With few records in a batch the step that is there twice is not in the first one."""
     events = spark.read.format("canvass").load(str(runs)).coalesce(1)
@@ -90,7 +88,7 @@ def test_an_id_of_several_runs_is_malformed_and_the_other_runs_are_checked(
     before = str(spark.conf.get(name))
     spark.conf.set(name, str(records))
     try:
-        found = verify(events.union(again), cache=tmp_path / "cache").collect()
+        found = verify(events.union(again), cache=answers).collect()
     finally:
         spark.conf.set(name, before)
 

@@ -20,6 +20,7 @@ def outputs(cell: Any, kind: str) -> list[Any]:
     return [one["data"][kind] for one in cell.get("outputs", ()) if kind in one.get("data", {})]
 
 
+@pytest.mark.night
 def test_the_notebook_loads_verifies_plots_and_opens_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
