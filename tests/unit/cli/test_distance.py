@@ -26,6 +26,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return captured_loss(tmp_path_factory.mktemp("from"))
 
 
+@pytest.fixture(scope="module")
+def lost(run: Path) -> int:
+    """The place of the first event after which no quorum has the whole committed log."""
+    return first_loss(run)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -71,9 +77,9 @@ def test_a_wrong_moment_or_option_is_an_error_in_one_line(
 
 
 def test_from_the_moment_before_a_loss_the_distance_is_a_few_steps(
-    command: Command, run: Path, tmp_path: Path
+    command: Command, run: Path, lost: int, tmp_path: Path
 ) -> None:
-    place, file = first_loss(run), tmp_path / "loss.itf.json"
+    place, file = lost, tmp_path / "loss.itf.json"
     words = ("--steps", "3", "--diagram", "--export", file)
     code, out, err = command("distance", f"{run}:{place - 1}", *words)
 
@@ -85,9 +91,9 @@ def test_from_the_moment_before_a_loss_the_distance_is_a_few_steps(
     assert "56832, 6 = 73408" in out
 
 
-def test_after_a_loss_nothing_is_searched(command: Command, run: Path) -> None:
+def test_after_a_loss_nothing_is_searched(command: Command, run: Path, lost: int) -> None:
     moments = RunMoments(run)
-    row = moments.lanes.rows[first_loss(run)]
+    row = moments.lanes.rows[lost]
     columns = moments.loaded.columns
     member, step = int(columns.member[row]), int(columns.step[row])
     code, out, _ = command("distance", f"{run}:{member}:{step}", "--format", "json")
@@ -116,6 +122,7 @@ def test_messages_are_searched_without_repeats_and_counted(
     assert report["repeats"] == len(moment.under_way) - 1 == 32
 
 
+@pytest.mark.night
 def test_a_search_starts_from_disks(command: Command, tmp_path: Path) -> None:
     """Member 0 has opened term 1, so term 0 was committed; then two disks are lost."""
     terms = [Term(0, 0, (b"a",)), Term(1, 1)]
