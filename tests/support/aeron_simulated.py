@@ -40,7 +40,6 @@ from canvass.traces.aeron_log.records import ClusterEvent, LogRecord, ProcessSta
 from canvass.traces.alignment.member_lines import NODE_STARTED
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
-from support.aeron_cluster import join_printed
 
 CAPTURED: Final = Timing(
     startup_canvass_timeout_ns=5 * SECOND_NS,
@@ -156,8 +155,8 @@ class SimulatedLogs:
     result: RunResult
     steps: dict[int, list[Taken]]
     lines: dict[int, list[LogRecord]]
-    lost: dict[int, int] = field(default_factory=dict)
-    """How many lines kills have taken of each log."""
+    lost: list[LogRecord] = field(default_factory=list)
+    """The lines that kills have taken."""
 
 
 def calm(options: Options) -> Options:
@@ -226,7 +225,7 @@ def simulate(options: Options, *, lost_ns: int = 0) -> SimulatedLogs:
         writer = _Writer(i, options, lost_ns)
         writer.write(keeper.steps, watched.seen[i])
         logs.steps[i], logs.lines[i] = keeper.steps, writer.lines
-        logs.lost[i] = writer.lost
+        logs.lost += writer.lost
     return logs
 
 
@@ -235,6 +234,12 @@ def _clears_decks(taken: Taken, before: Member) -> bool:
     old, new = before.election_state, taken.state.election_state
     begins = old is ElectionState.CLOSED is not new
     return begins or (old is ElectionState.INIT is not new)
+
+
+def _join_printed(old: str, before: Member, shown: Member) -> Member:
+    """The state whose catch-up position a change prints: INIT and CANVASS forget it afterwards."""
+    forgets = shown.election_state in (ElectionState.INIT, ElectionState.CANVASS)
+    return before if forgets and old != "INIT" else shown
 
 
 def record_truth(options: Options, folder: Path) -> None:
@@ -251,7 +256,7 @@ class _Writer:
         self._id, self._options, self._lost_ns = i, options, lost_ns
         self._rng = rng_of(options.seed, f"lines {i}")
         self.lines: list[LogRecord] = []
-        self.lost = 0
+        self.lost: list[LogRecord] = []
         self._time = 0
         self._module = "INIT"
         self._acks = 0
@@ -327,8 +332,7 @@ class _Writer:
         while self._lost_ns and len(self.lines) > 1 and self.lines[-1].time_ns > since:
             if isinstance(self.lines[-1], ProcessStart):
                 return
-            self.lines.pop()
-            self.lost += 1
+            self.lost.append(self.lines.pop())
 
     def _last_time(self) -> int:
         return self.lines[-1].time_ns if self.lines else 0
@@ -387,7 +391,7 @@ class _Writer:
             self._replication_ended(before, after)
         shown = before if new is ElectionState.CLOSED else after
         reason = "error" if taken.action == "ElectionError" else ""
-        join = join_printed(old.value, before, shown)
+        join = _join_printed(old.value, before, shown)
         self._change(old.value, after, shown, join, reason)
 
     def _reason(self, taken: Taken, before: Member) -> str:

@@ -8,8 +8,8 @@ import pytest
 
 from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, import_logs
 from support.aeron_corruptions import KINDS, FalseCopy, Logs, spread
-from support.aeron_hostile import HostileCluster
 from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
+from support.aeron_simulated import options_of, simulate
 from support.aeron_text import texts_of
 
 SEVERAL = 3
@@ -65,10 +65,8 @@ def test_a_false_copy_of_each_capture(path: Path, kind: str, tmp_path: Path) -> 
 
 def test_there_is_something_of_each_kind() -> None:
     """A kind of falsehood that finds no place in any capture would be tested by nothing."""
-    cluster = HostileCluster(1, 3, "tails")
-    cluster.run(10_000)
-    lines = {i: node.lines for i, node in enumerate(cluster.nodes)}
-    logs = [*(logs_of(path) for path in captures()), texts_of(lines)]
+    simulated = texts_of(simulate(options_of("kills", 1)).lines)
+    logs = [*(logs_of(path) for path in captures()), simulated]
 
     assert set(KINDS) == {
         kind for kind in KINDS if any(next(KINDS[kind](one), None) for one in logs)

@@ -13,8 +13,8 @@ from canvass.traces.aeron_log.records import LogRecord, ProcessStart
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.releases import RELEASES
 from canvass.traces.run import RUN_FILE
-from support.aeron_hostile import HostileCluster
 from support.aeron_runs import SAMPLES, lines_of, read_cluster, write_logs
+from support.aeron_simulated import options_of, simulate
 from support.aeron_text import line_of_1_52, line_of_1_53, texts_of
 
 Printed = Callable[[LogRecord], str]
@@ -24,7 +24,7 @@ Lines = dict[int, list[LogRecord]]
 def run_of(lines: Lines, printed: Printed, folder: Path) -> dict[str, object]:
     """The files of the run that is imported of a printed log, without the releases.
 
-    The header of 1.53 names no release, and made-up members print no ``START``.
+    The header of 1.53 names no release, and simulated members print no ``START``.
     """
     logs = write_logs(folder / "logs", texts_of(lines, printed))
     import_logs([logs], folder / "run")
@@ -34,11 +34,9 @@ def run_of(lines: Lines, printed: Printed, folder: Path) -> dict[str, object]:
     return {**files, RUN_FILE: run}
 
 
-@pytest.mark.parametrize("seed", [1, 5])
-def test_a_made_up_run_in_both_forms(seed: int, tmp_path: Path) -> None:
-    cluster = HostileCluster(seed)
-    cluster.run(6_000)
-    lines = {i: list(node.lines) for i, node in enumerate(cluster.nodes)}
+@pytest.mark.parametrize("story", ["kills", "operators"])
+def test_a_simulated_run_in_both_forms(story: str, tmp_path: Path) -> None:
+    lines = simulate(options_of(story, 1, 3, 1_500)).lines
     agent, built_in = (
         run_of(lines, printed, tmp_path / printed.__name__)
         for printed in (line_of_1_52, line_of_1_53)

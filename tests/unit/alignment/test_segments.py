@@ -12,18 +12,16 @@ from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.run_events import RunWriter
 from canvass.traces.alignment.windows import Windows
 from canvass.traces.releases import releases_of
-from support.aeron_cluster import AeronCluster
 from support.aeron_runs import read_cluster, release_logs, write_logs
-from support.aeron_text import line_of_1_52
+from support.aeron_simulated import options_of, simulate
+from support.aeron_text import texts_of
 from support.checked_runs import checked
 
 
-def made_up(seed: int, seconds: int, folder: Path, *, faults: bool) -> Path:
-    """The logs of a made-up cluster of three members."""
-    cluster = AeronCluster(seed, 3, faults=faults)
-    cluster.run(seconds * 1000)
-    lines = {i: [line_of_1_52(one) for one in node.lines] for i, node in enumerate(cluster.nodes)}
-    return write_logs(folder / "logs", lines)
+def simulated(story: str, seed: int, steps: int, folder: Path) -> Path:
+    """The logs of a simulated cluster of three members."""
+    logs = simulate(options_of(story, seed, 3, steps))
+    return write_logs(folder / "logs", texts_of(logs.lines))
 
 
 def aligned(logs: Path, run: Path, lines: int) -> tuple[Alignment, str]:
@@ -37,19 +35,20 @@ def aligned(logs: Path, run: Path, lines: int) -> tuple[Alignment, str]:
 
 
 @pytest.mark.parametrize(
-    ("seed", "seconds", "lines", "faults"),
+    ("story", "seed", "steps", "lines"),
     [
-        (1, 6, 200, False),
-        (6, 15, 300, True),
-        pytest.param(5, 200, 1000, True, marks=pytest.mark.night),
-        pytest.param(6, 200, 1000, True, marks=pytest.mark.night),
-        pytest.param(7, 200, 1000, True, marks=pytest.mark.night),
+        ("calm", 1, 1_500, 100),
+        ("kills", 6, 2_500, 200),
+        *(
+            pytest.param("everything-fails", seed, 30_000, 1_000, marks=pytest.mark.night)
+            for seed in (5, 6, 7)
+        ),
     ],
 )
 def test_a_log_is_explained_in_segments_as_well(
-    seed: int, seconds: int, lines: int, faults: bool, tmp_path: Path
+    story: str, seed: int, steps: int, lines: int, tmp_path: Path
 ) -> None:
-    logs = made_up(seed, seconds, tmp_path, faults=faults)
+    logs = simulated(story, seed, steps, tmp_path)
     whole, verdict = aligned(logs, tmp_path / "whole", 1_000_000)
     found, verdict_of_segments = aligned(logs, tmp_path / "segments", lines)
 
@@ -78,7 +77,7 @@ def test_a_captured_log_is_explained_in_segments_as_well(release: str, tmp_path:
 
 
 def test_a_log_that_is_not_kept_says_the_same_beforehand(tmp_path: Path) -> None:
-    logs = made_up(6, 8, tmp_path, faults=True)
+    logs = simulated("kills", 6, 1_500, tmp_path)
     whole, read_twice = read_cluster([logs]), read_cluster([logs], kept=50)
 
     for i, log in read_twice.members.items():
@@ -91,7 +90,7 @@ def test_a_log_that_is_not_kept_says_the_same_beforehand(tmp_path: Path) -> None
 
 
 def test_a_false_line_after_many_segments_is_contradicted(tmp_path: Path) -> None:
-    logs = made_up(1, 8, tmp_path, faults=False)
+    logs = simulated("calm", 1, 2_500, tmp_path)
     path = logs / "member-1.log"
     lines = path.read_text().splitlines()
     place = next(k for k in range(len(lines) - 100, 0, -1) if "APPEND_POSITION" in lines[k])
@@ -108,7 +107,7 @@ def test_a_false_line_after_many_segments_is_contradicted(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("offset", [-4, -1, 0, 1, 5])
 def test_a_false_line_at_the_border_of_segments_is_named(offset: int, tmp_path: Path) -> None:
-    logs = made_up(1, 4, tmp_path, faults=False)
+    logs = simulated("calm", 1, 1_500, tmp_path)
     path = logs / "member-1.log"
     lines = path.read_text().splitlines()
     place = next(k for k in range(400 + offset, len(lines)) if "_POSITION" in lines[k])
@@ -135,7 +134,7 @@ def test_a_receipt_without_a_place_is_looked_for_in_its_process_alone(
         return before(self, t, to, m)
 
     monkeypatch.setattr(Windows, "sends_after", counted)
-    logs = made_up(1, 20, tmp_path, faults=False)
+    logs = simulated("calm", 1, 5_000, tmp_path)
     aligned(logs, tmp_path / "run", 1500)
     lines = sum(len(path.read_text().splitlines()) for path in logs.iterdir())
 

@@ -119,6 +119,39 @@ def test_what_one_kind_of_fault_does(story: str, seed: int, count: int, tmp_path
     assert_explained(options_of(story, seed, count, 1_500), tmp_path)
 
 
+@pytest.mark.parametrize("count", [1, 2, 4, 7])
+def test_other_sizes(count: int, tmp_path: Path) -> None:
+    assert_explained(options_of("calm", count, count, 400), tmp_path)
+
+
+@pytest.mark.parametrize("grain_ns", [1_000_000, 10_000_000])
+def test_stamps_that_are_equal(grain_ns: int) -> None:
+    """A coarse clock gives many lines one stamp, in one log and in those of several members."""
+    logs = simulate(options_of("kills", 5, 3, 1_000))
+    lines = {
+        i: [structs.replace(one, time_ns=one.time_ns // grain_ns * grain_ns) for one in lines]
+        for i, lines in logs.lines.items()
+    }
+    found = align_logs(logs_of_nodes(lines))
+
+    assert (found.found.gaps, found.found.false_lines, found.found.stopped) == ([], [], [])
+    assert wrong_steps(found) == []
+
+
+NIGHTLY = [pytest.param(seed, marks=pytest.mark.night) for seed in range(1, 20)]
+
+
+@pytest.mark.parametrize("seed", [0, *NIGHTLY])
+def test_a_kill_takes_the_last_lines_of_a_log(seed: int) -> None:
+    """Others receive what the lines of the killed member do not explain."""
+    logs = simulate(options_of("kills", seed, 3, 2_500), lost_ns=3_000_000)
+    found = align_logs(logs_of_nodes(logs.lines))
+
+    assert logs.lost
+    assert found.found.false_lines == []
+    assert wrong_steps(found, logs.lost) == []
+
+
 HARD = {
     "a member that starts within a ballot is asked then": ("late-ends", 101, 5, 1_500),
     "an answer before an error that has another cause": ("broken-joins", 14, 3, 2_500),
