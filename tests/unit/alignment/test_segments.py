@@ -107,7 +107,7 @@ def test_a_false_line_after_many_segments_is_contradicted(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("offset", [-4, -1, 0, 1, 5])
 def test_a_false_line_at_the_border_of_segments_is_named(offset: int, tmp_path: Path) -> None:
-    logs = simulated("calm", 1, 1_500, tmp_path)
+    logs = simulated("calm", 1, 4_000, tmp_path)
     path = logs / "member-1.log"
     lines = path.read_text().splitlines()
     place = next(k for k in range(400 + offset, len(lines)) if "_POSITION" in lines[k])
