@@ -47,9 +47,11 @@ export function LanesView(
   const every = useQuery<Lanes>(saved ? apiPath(path) : null).data;
   const lanes = answer.data;
   const rows = useMemo(() => new Map(lanes?.events.map((event) => [event.event, event.number])), [lanes]);
+  // Other lanes may have the chosen event elsewhere; `rows` are still those of the lanes before.
+  useLayoutEffect(() => ask({ around: at }), [shown]);
   useLayoutEffect(() => {
     if (!rows.has(at)) ask({ around: at });
-  }, [at, shown]);
+  }, [at]);
   // For an event without a box of its own, the server names the box.
   const boxed = saved ? boxOf(lanes, at, shown === "alike" ? every?.events[at]?.lane : undefined)
     : asked.around === at && !answer.loading ? lanes?.chosen : undefined;
