@@ -39,7 +39,7 @@ RUN = """async () => (await axe.run(document, { resultTypes: ["violations"] })).
   .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html).join(" | ")}`)"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.night)])
 def test_axe_finds_nothing(open_page: Open, ids: Ids, scheme: str) -> None:
     page = open_page(scheme=scheme)
     expect(page.locator("h1")).to_be_visible()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.night]
 
 Open = Callable[..., Page]
 Ids = dict[str, str]
@@ -142,7 +142,5 @@ def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
     expect(alone.locator("body")).not_to_contain_text("self-contained file")
     view = alone.locator(".kept > .view, .kept > svg")
     assert view.evaluate("(one) => one.scrollHeight - one.clientHeight") <= 2
-    box = view.bounding_box()
-    assert box is not None
-    assert box["height"] > 150
+    assert view.evaluate("(one) => one.getBoundingClientRect().height") > 150
     assert alone.evaluate(PAPER) == page.evaluate(PAPER) == "#1b1c20"

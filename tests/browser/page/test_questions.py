@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page, expect
 from canvass.browser import api
 from support.browse import Asked
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.night]
 
 Open = Callable[..., Page]
 Ids = dict[str, str]

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from support.browse import Asked
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.night]
 
 Open = Callable[..., Page]
 Ids = dict[str, str]
@@ -267,8 +267,8 @@ def test_on_a_phone_a_row_is_a_card_and_each_value_has_its_name(open_page: Open,
     page.set_viewport_size({"width": 390, "height": 844})
     assert cell.evaluate(name) == '"term"'
     expect(page.locator(".leaderships thead")).to_be_hidden()
-    cells = page.locator(".leaderships tbody tr").first.locator("td")
-    tops = [box["y"] for box in (one.bounding_box() for one in cells.all()) if box is not None]
+    cells = page.locator(".leaderships tbody tr:first-child td")
+    tops = cells.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().y)")
     assert tops == sorted(set(tops))
 
 

@@ -97,22 +97,13 @@ def test_a_report_says_what_diverges_and_a_link_leads_to_the_run(
     assert page.url.rstrip("/") == bad_run.as_uri()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", ["report", "explained"])
 def test_the_page_is_read_without_scrolling_sideways(
-    opened: Opened, request: pytest.FixtureRequest, name: str, width: int
+    opened: Opened, report: Path, explained: Path
 ) -> None:
-    page = opened(request.getfixturevalue(name))
-    page.set_viewport_size({"width": width, "height": 844})
-    assert page.evaluate(BESIDE) <= 0
-    assert page.evaluate(OUT_OF_SIGHT) == []
-    assert page.evaluate(SMALL) == []
-
-
-def test_on_a_phone_each_cell_has_the_name_of_its_column(opened: Opened, report: Path) -> None:
-    page = opened(report)
-    cell = page.locator("td").nth(2)
-    name = "(one) => getComputedStyle(one, '::before').content"
-    assert cell.evaluate(name) == "none"
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert cell.evaluate(name) == '"events"'
+    for file in (report, explained):
+        page = opened(file)
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 844})
+            assert page.evaluate(BESIDE) <= 0
+            assert page.evaluate(OUT_OF_SIGHT) == []
+            assert page.evaluate(SMALL) == []

@@ -59,6 +59,7 @@ def test_the_guide_shows_these_pictures_and_no_others() -> None:
         assert (IMAGES / f"{name}.png").stat().st_size <= MOST_BYTES
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_picture_of_the_guide(
     open_page: Open, server: Asked, ids: Ids, name: str, rewrite: bool

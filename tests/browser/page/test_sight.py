@@ -9,7 +9,7 @@ from playwright.sync_api import Page, ViewportSize, expect
 
 from support.browse import Asked
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.night]
 
 Open = Callable[..., Page]
 Ids = dict[str, str]
@@ -31,6 +31,13 @@ AT_THE_EDGE = """(canvas) => {
 }"""
 """Whether something is drawn in the first two columns of a canvas."""
 
+
+GIVEN_IS_ABOVE = """() => {
+  const given = [...document.querySelectorAll("h3")].find((one) => one.textContent === "Given");
+  const timeline = document.querySelector(".timeline");
+  return given.getBoundingClientRect().bottom < timeline.getBoundingClientRect().top;
+}"""
+"""Whether what a step was given stands above the timeline."""
 
 NAMES = ("paper", "edge", "soft", "leader", "leader-ink", "follower", "follower-ink")
 COLOURS = """(names) => names.map((name) =>
@@ -172,11 +179,7 @@ def test_a_long_excerpt_of_the_log_leaves_what_the_step_was_given_in_sight(
     expect(excerpt).to_contain_text("ELECTION_STATE_CHANGE")
     assert excerpt.evaluate("(one) => one.scrollHeight > one.clientHeight")
     expect(page.get_by_role("heading", name="Given")).to_be_in_viewport()
-    given = page.get_by_role("heading", name="Given").bounding_box()
-    timeline = page.locator(".timeline").bounding_box()
-    assert given is not None
-    assert timeline is not None
-    assert given["y"] + given["height"] < timeline["y"]
+    page.wait_for_function(GIVEN_IS_ABOVE)
 
 
 def test_on_a_phone_a_report_fills_the_page(open_page: Open, ids: Ids) -> None:
@@ -184,7 +187,8 @@ def test_on_a_phone_a_report_fills_the_page(open_page: Open, ids: Ids) -> None:
     page = open_page(f"/report/{ids['report']}")
     page.set_viewport_size(PHONE)
 
-    box = page.locator("main.report").bounding_box()
-
-    assert box is not None
-    assert box["y"] + box["height"] >= PHONE["height"] - 1
+    page.wait_for_function(
+        "(height) => document.querySelector('main.report')"
+        ".getBoundingClientRect().bottom >= height - 1",
+        arg=PHONE["height"],
+    )
