@@ -1,4 +1,4 @@
-"""Ten journeys through the page: what somebody does with it, from the first look to the answer.
+"""Journeys through the page: what somebody does with it, from the first look to the answer.
 
 What a view shows is compared with what the server answers; the answers themselves are tested in
 ``tests/browser``. Each journey goes on in one page, as a user does. All that is looked at is
@@ -221,7 +221,9 @@ def test_lanes_are_followed_message_by_message(open_page: Open, server: Asked, i
     page.locator(".arrow.is-delivered .arrow-tip").first.click()
     expect(place(page)).not_to_have_attribute("data-place", "26")
     page.keyboard.press("f")
-    expect(page.get_by_role("button", name="No routine")).to_have_attribute("aria-pressed", "true")
+    all_events = page.get_by_role("button", name="All events")
+    expect(all_events).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="No routine").click()
     expect(page.locator("[data-hidden]")).to_have_attribute("data-hidden", re.compile(r"^\d{4}$"))
 
 
@@ -344,10 +346,9 @@ def test_a_loss_is_traced_to_its_hazard(
         expect(receipt.locator('[data-field="logPosition"] .observed')).to_be_visible()
 
 
-def test_a_member_graph_is_walked_and_searched(open_page: Open, server: Asked, ids: Ids) -> None:
+def test_a_member_graph_is_walked_step_by_step(open_page: Open, server: Asked, ids: Ids) -> None:
     graph = f"/graph/{ids['graph']}"
-    info = server.get(api.GraphInfo, graph)
-    start = info.initial[0]
+    start = server.get(api.GraphInfo, graph).initial[0]
     around = server.get(api.Around, f"{graph}/around/{start}", depth=2, limit=24, actions="")
     page = open_page(f"{graph}/state/{start}")
     canvas = page.locator(".graph-canvas")
@@ -383,9 +384,16 @@ def test_a_member_graph_is_walked_and_searched(open_page: Open, server: Asked, i
     page.locator(".chips").get_by_role("button", name=re.compile("^Restart ")).click()
     only = server.get(api.Around, f"{graph}/around/{start}", depth=1, limit=24, actions="Restart")
     expect(canvas).to_have_attribute("data-nodes", str(len(only.nodes)))
-    page.locator(".chips").get_by_role("button", name="✓ Restart").click()
 
-    # A condition, a mistake in it, the way to what was found.
+
+def test_states_are_found_by_a_condition_and_mapped_by_a_field(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    graph = f"/graph/{ids['graph']}"
+    info = server.get(api.GraphInfo, graph)
+    page = open_page(f"{graph}?view=around")
+    shown = page.locator("[data-state-shown]")
+    expect(shown).to_be_visible()
     where = 'electionState = "LEADER_READY"'
     found = server.get(api.Found, f"{graph}/find", where=where, limit=200)
     page.keyboard.press("/")
@@ -410,10 +418,11 @@ def test_a_member_graph_is_walked_and_searched(open_page: Open, server: Asked, i
     whole = server.get(api.Projection, f"{graph}/project", by="electionState", actions="")
     assert sum(node.count for node in whole.nodes) == info.states
     follow(page, f"{graph}?view=project")
+    canvas = page.locator(".graph-canvas")
     expect(canvas).to_have_attribute("data-nodes", str(len(whole.nodes)))
-    follow(page, f"/graph/membergraph-built-elsewhere/state/{start}?depth=1")
+    follow(page, f"/graph/membergraph-built-elsewhere/state/{info.initial[0]}?depth=1")
     expect(page.locator(".head")).to_contain_text("another build")
-    expect(shown).to_have_attribute("data-state-shown", start)
+    expect(shown).to_have_attribute("data-state-shown", info.initial[0])
     follow(page, f"{graph}/state/{'0' * 32}")
     expect(page.locator(".inspector .failed")).to_be_visible()
 
@@ -635,7 +644,7 @@ def test_a_run_is_sent_in_a_file_that_needs_no_server(
     expect(there.get_by_role("tab")).to_have_text(["Story", "Lanes", "Election"])
     expect(there.locator(".verdict").first).to_contain_text("DIVERGES")
     at_event(there, 70)
-    for key, number in (("ArrowRight", 71), ("PageDown", 97), ("ArrowLeft", 96)):
+    for key, number in (("ArrowRight", 71), ("PageDown", 96), ("ArrowLeft", 95)):
         for one in (page, there):
             one.keyboard.press(key)
             at_event(one, number)
