@@ -94,7 +94,7 @@ CORRUPTIONS: tuple[Callable[[corruptions.Streams], None], ...] = (
     corruptions.checksum_beyond,
     corruptions.recorded_from_nowhere,
 )
-"""What `SPOILS` do not do, or not at the place where it matters."""
+"""Changes that `SPOILS` do not make, or not at the place where it matters."""
 
 
 @pytest.mark.tlc

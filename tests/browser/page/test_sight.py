@@ -37,7 +37,7 @@ GIVEN_IS_ABOVE = """() => {
   const timeline = document.querySelector(".timeline");
   return given.getBoundingClientRect().bottom < timeline.getBoundingClientRect().top;
 }"""
-"""Whether what a step was given stands above the timeline."""
+"""The part Given of a step ends above the timeline."""
 
 NAMES = ("paper", "edge", "soft", "leader", "leader-ink", "follower", "follower-ink")
 COLOURS = """(names) => names.map((name) =>
