@@ -81,7 +81,7 @@ def test_a_run_is_read_from_its_verdict_to_the_line_of_a_log(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
     run = f"/run/{ids['sample']}"
-    told = server.get(api.ExplanationView, f"{run}/explanation")
+    explained = server.get(api.ExplanationView, f"{run}/explanation")
     timeline = server.get(api.RunTimeline, f"{run}/timeline")
     page = open_page()
     expect(page.locator("h1")).to_have_text(SAMPLE.name)
@@ -91,10 +91,12 @@ def test_a_run_is_read_from_its_verdict_to_the_line_of_a_log(
     expect(page.locator("[data-source] pre")).to_contain_text("LEADER_INIT -> LEADER_READY")
 
     # Who led when, and why an election began.
-    expect(page.locator(".leaderships tbody tr")).to_have_count(len(told.leaderships))
-    expect(page.locator(".leaderships tbody tr").first).to_contain_text(told.leaderships[0].begins)
-    expect(page.locator(".elections tbody")).to_have_count(len(told.elections))
-    election = told.elections[1]
+    expect(page.locator(".leaderships tbody tr")).to_have_count(len(explained.leaderships))
+    expect(page.locator(".leaderships tbody tr").first).to_contain_text(
+        explained.leaderships[0].begins
+    )
+    expect(page.locator(".elections tbody")).to_have_count(len(explained.elections))
+    election = explained.elections[1]
     part = page.locator(f'[data-election="{election.number}"]')
     expect(part).to_contain_text(election.trigger.text)
     expect(part).to_contain_text(election.took)

@@ -351,7 +351,7 @@ def test_a_block_of_lines(path: Path, block: tuple[int, int, int], tmp_path: Pat
 
 
 def marked(story: str) -> object:
-    """Two stories are told in a push, the others at night."""
+    """A push takes two stories, the night all."""
     late = [] if story in ("kills", "operators") else [pytest.mark.night]
     return pytest.param(story, marks=late)
 
