@@ -201,7 +201,7 @@ STORIES: Final = {
 def options_of(story: str, seed: int, count: int = 3, steps: int = 3_000) -> Options:
     """The options of a run, on the clocks of a real cluster and on a transport like Aeron's."""
     found = STORIES[story](Options(seed, count, "1.50", steps))
-    faults = replace(found.faults, drop_probability=0.0, disk_loss_mean=0)
+    faults = replace(found.faults, drop_probability=0.0)
     timing = DEFAULTS if rng_of(seed, "clocks").random() < 0.2 else CAPTURED
     return replace(found, faults=faults, timing=timing)
 

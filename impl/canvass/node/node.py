@@ -437,11 +437,6 @@ class Node:
         return self._port.steps
 
     @property
-    def unread_count(self) -> int:
-        """The number of consensus messages that have arrived and are not handled yet."""
-        return len(self._port.received)
-
-    @property
     def deadline_ns(self) -> int:
         """The time of the next `work`, if no message arrives before."""
         return min(self.duty.slow_tick_deadline_ns, self._slow_tick_ns)

@@ -17,7 +17,7 @@ from canvass.archive.memory import MemoryStorage, PowerFailure
 from canvass.archive.storage import ArchiveError, DamageError
 from canvass.cluster.effects import Effect, JoinLog, Send
 from canvass.cluster.member import Input, Member
-from canvass.cluster.messages import NULL_VALUE, Message, RequestVote, Vote
+from canvass.cluster.messages import NULL_VALUE, Message, RequestVote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.predicates import BALLOT_OPEN
@@ -27,7 +27,6 @@ from canvass.node.node import Node
 from canvass.node.process import resumption
 from canvass.services.applications import Counter as CounterApplication
 from canvass.simulation.clients import Clients, WatchedService
-from canvass.simulation.disk_replacement import restore
 from canvass.simulation.events import Events
 from canvass.simulation.monitors import Monitors
 from canvass.simulation.network import CONSENSUS, LOG, Network
@@ -73,11 +72,6 @@ class HeldRecorder:
         """Drop the held step."""
         self._held, self.last, self._number = None, self.previous, self._held_from
         self.steps -= 1
-
-    def forget_disk(self) -> None:
-        """Forget the states: the next process finds another disk."""
-        self.flush()
-        self.last = self.previous = None
 
     def flush(self) -> None:
         """Record the held step."""
@@ -146,10 +140,7 @@ class SimulatedMember:
         self.at_moment: dict[Moment, Callable[[], object]] = {}
         """The latest fault that waits for each moment."""
         self.disk_is_slow = False
-        self.lost_disks = 0
-        self._disk_is_lost = self._has_sent = False
-        self._voted = NULL_VALUE
-        """The latest term in which it has voted for another member."""
+        self._has_sent = False
         self._begun: Step | None = None
         """The step that is recorded, but whose effects are not complete."""
 
@@ -185,8 +176,6 @@ class SimulatedMember:
 
     def before_effect(self, effect: Effect) -> None:
         """See `canvass.node.node.StepObserver`."""
-        if isinstance(effect, Send) and isinstance(effect.message, Vote) and effect.message.vote:
-            self._voted = max(self._voted, effect.message.candidate_term_id)
         if self.at_moment:
             moment = _moment_of(effect)
             if moment in self.at_moment:
@@ -220,8 +209,6 @@ class SimulatedMember:
 
     def start(self) -> bool:
         """Start a process with the data on the disk. Return false if the disk prevents this."""
-        if self._disk_is_lost and not self._may_be_restored():
-            return False
         try:
             self._start()
         except OSError:
@@ -241,8 +228,6 @@ class SimulatedMember:
     def _start(self) -> None:
         i, events = self.id, self._events
         options = events.options
-        if self._disk_is_lost:
-            self._restore()
         self.storage.fail_before = -1
         archive = Archive(self.storage, SEGMENT_LENGTH)
         self._resume(archive)
@@ -272,10 +257,6 @@ class SimulatedMember:
         rules = self._events.options.rules
         held = self.recorder
         found = archive.found(rules)
-        if self._disk_is_lost:
-            self._disk_is_lost, self.state = False, found
-            self._look_at_restored(found)
-            return
         todo = resumption(rules, self.id, found, held.last, held.previous)
         if todo.drop_last:
             held.forget_last()
@@ -287,41 +268,6 @@ class SimulatedMember:
         self._begun = None
         todo.carry_out(archive.recording, held, self._events.now_ns)
         self.state = archive.found(rules)
-
-    def lose_disk(self) -> None:
-        """Lose the whole disk, and end the process."""
-        self._cluster.crash(self.id, "disk lost")
-        self._disk_is_lost, self._begun = True, None
-        self.lost_disks += 1
-        self.recorder.forget_disk()
-
-    def _look_at_restored(self, found: Member) -> None:
-        """Check that a restored disk has the votes of the member, and all that was committed.
-
-        A record of the run does not show that: a member with another disk is a new one there.
-        """
-        self._events.replaced_disks.append((self.id, self.recorder.steps))
-        if found.persisted_candidate_term_id < self._voted:
-            violation = f"{self.id} has lost its vote in term {self._voted}"
-            self._events.find("CandidateTermMonotonic", violation)
-        committed = max(member.state.commit_position for member in self._cluster.members)
-        if found.recorded_position < committed:
-            violation = f"{self.id} has lost what is committed up to {committed}"
-            self._events.find("CommittedIsDurable", violation)
-
-    def _may_be_restored(self) -> bool:
-        """Whether no member has unread messages, which could be of this member's lost process."""
-        nodes = (member.node for member in self._cluster.members)
-        return all(node is None or not node.unread_count for node in nodes)
-
-    def _restore(self) -> None:
-        """Let an operator fill a new disk from the disks of all other members."""
-        capacity = self.storage.capacity
-        self.storage = MemoryStorage(DISK_BYTES)
-        others = [member.storage for member in self._cluster.members if member is not self]
-        restore(self.storage, others, self._events.options.rules, self.time_ms, SEGMENT_LENGTH)
-        self.storage.capacity = capacity
-        self._events.counts["disk restored"] += 1
 
     def work(self, what: Callable[[Node], object]) -> bool:
         """Let the process work; it may end meanwhile. Return whether there was anything to do."""
@@ -427,13 +373,12 @@ class SimulatedCluster:
         take
             Hands the message to the receiver's node.
         """
-        target, sender = self.members[j].node, self.members[i]
+        target = self.members[j].node
         if target is None:
             return
-        disks = sender.lost_disks
 
         def arrive() -> None:
-            if self.members[j].node is target and sender.lost_disks == disks:
+            if self.members[j].node is target:
                 take(target)
                 self.wake(j, self.events.now_ns)
 

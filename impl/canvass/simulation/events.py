@@ -41,8 +41,6 @@ class Events:
         Elections won, and how often each fault has occurred.
     findings
         The first violation of each property, by name.
-    replaced_disks
-        Each member that started with another disk than it left, and its step.
     """
 
     def __init__(self, options: Options) -> None:
@@ -51,7 +49,6 @@ class Events:
         self.steps = 0
         self.counts: Counter[str] = Counter()
         self.findings: dict[str, Finding] = {}
-        self.replaced_disks: list[tuple[int, int]] = []
         self._digest = blake2b(digest_size=16)
         self._queue: list[tuple[int, int, Callable[[], object]]] = []
         self._sequence = 0

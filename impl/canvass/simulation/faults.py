@@ -144,7 +144,7 @@ _EFFECTS: Final = 12
 """A process ends before a random one of this many next effects."""
 _MOMENT_DELAYS: Final = 6
 """A fault that waits for a moment occurs within this many network delays after it."""
-LEAST_TO_REPAIR: Final = 3
+_LEAST_TO_REPAIR: Final = 3
 """The fewest members with which a quorum still has the entries that one disk has lost."""
 
 
@@ -180,7 +180,6 @@ class FaultInjector:
             ("slow disk", faults.slow_disk_mean, self._slow_disk),
             ("rot", faults.rot_mean, partial(self._spoil, rot)),
             ("stray", faults.stray_mean, partial(self._spoil, stray)),
-            ("disk loss", faults.disk_loss_mean, self._lose_disk),
             ("error", faults.error_mean, self._error),
             ("operator", faults.operator_mean, self._operate),
             ("termination", faults.termination_mean, self._terminate),
@@ -329,15 +328,10 @@ class FaultInjector:
         self._after(self._duration_ns(rng, rng.choice((100, 1_000))), restore)
 
     def _spoil(self, spoil: Spoil, rng: random.Random) -> None:
-        if self._events.options.member_count >= LEAST_TO_REPAIR:
+        if self._events.options.member_count >= _LEAST_TO_REPAIR:
             damage = spoil(self._bad.storage, rng)
             if damage:
                 self._count(damage)
-
-    def _lose_disk(self, rng: random.Random) -> None:
-        del rng  # The bad disk was drawn at the beginning of the run.
-        if self._bad.up and self._events.options.member_count >= LEAST_TO_REPAIR:
-            self._bad.lose_disk()
 
     # Elections and operators.
 

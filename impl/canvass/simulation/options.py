@@ -69,9 +69,6 @@ class Faults:
     stray_mean: int = 0
     """A write of the bad disk went to a wrong place in the recording, or was lost although the disk
     confirmed it."""
-    disk_loss_mean: int = 0
-    """The whole bad disk is lost. `swarm` does not choose this fault: no member of the spec loses
-    its disk, so that the checker takes the member for a new one."""
     error_mean: int = 0
     """An election fails with an error."""
     error_pause: int = 0
@@ -198,11 +195,6 @@ def swarm(base: Options) -> Options:
         cold_start=choices.one_of("cold start", True, False, False, False),
         timing=timing.divided(choices.one_of("clock", 1, 4)),
     )
-
-
-def with_disk_loss(options: Options) -> Options:
-    """Add losses of one member's disk to the faults of a run."""
-    return replace(options, faults=replace(options.faults, disk_loss_mean=1_000))
 
 
 LIVENESS_TIMEOUTS: Final = 30

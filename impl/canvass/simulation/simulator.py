@@ -44,8 +44,6 @@ class RunResult:
     `canvass.simulation.healing`."""
     recovery_ns: int
     """The time from the end of the faults to the recovery, or -1."""
-    replaced_disks: tuple[tuple[int, int], ...] = ()
-    """Each member that started with another disk than it left, and its step."""
 
 
 class Simulator:
@@ -96,5 +94,4 @@ class Simulator:
             healing.stuck,
             healing.left_out,
             healing.recovery_ns,
-            tuple(events.replaced_disks),
         )

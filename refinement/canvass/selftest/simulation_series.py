@@ -22,22 +22,20 @@ from canvass.cluster.ports import StepFunction
 from canvass.conformance.findings import step_name
 from canvass.conformance.verdict import Verdict
 from canvass.simulation.events import Finding
-from canvass.simulation.options import PROFILES, Options, with_disk_loss
+from canvass.simulation.options import PROFILES, Options
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.counts import counted
 from canvass.traces.recorder import RunRecorder
-from canvass.traces.run import RUN_FILE
-from canvass.traces.schema import DISK_REPLACED, DiskReplaced, Run, encode
+from canvass.traces.schema import Run
 from canvass.traces.timeouts import settings_of
 
 
 def replay_command(options: Options, profile: str = "swarm") -> str:
     """Give the command that repeats and records a run."""
     chosen = "" if profile == "swarm" else f"--profile {profile} "
-    does = "--disk-loss --out CORPUS" if options.faults.disk_loss_mean else "--out CORPUS"
     return (
         f"canvass simulate --members {options.member_count} --seeds 1 --seed-start {options.seed} "
-        f"--steps {options.steps} --revision {options.revision} {chosen}{does}"
+        f"--steps {options.steps} --revision {options.revision} {chosen}--out CORPUS"
     )
 
 
@@ -75,12 +73,7 @@ def record_run(
         members = [recorder.member(i) for i in range(options.member_count)]
         simulator = Simulator(options, members, step)
         prepare(simulator)
-        result = simulator.run()
-    if result.replaced_disks:
-        disks = [DiskReplaced(*disk, "disk lost") for disk in result.replaced_disks]
-        header = Run.of(options.rules, run.run_id, {**source, DISK_REPLACED: disks})
-        (place / RUN_FILE).write_bytes(encode(header) + b"\n")
-    return result
+        return simulator.run()
 
 
 class SimulationFinding(msgspec.Struct, frozen=True, rename="camel"):
@@ -159,8 +152,6 @@ def simulate_series(
     profile: str,
     out: Path | None,
     progress: Callable[[str], object],
-    *,
-    disk_loss: bool = False,
 ) -> SimulationReport:
     """Simulate runs, one after the other.
 
@@ -176,8 +167,6 @@ def simulate_series(
         Folder for recorded runs; None keeps none. A run is there once it is whole.
     progress
         Called with one line after each run.
-    disk_loss
-        Whether members lose their disks.
     """
     began_s = time.monotonic()
     if out is not None:
@@ -187,7 +176,6 @@ def simulate_series(
     keys = np.empty((0, 2), dtype=np.uint64)
     for done in range(1, seeds + 1):
         options = PROFILES[profile](replace(base, seed=base.seed + done - 1))
-        options = with_disk_loss(options) if disk_loss else options
         with TemporaryDirectory(dir=out, prefix=".run-") as place:
             result, own = _checked(record_run(options, Path(place)), Path(place))
             if out is not None:

@@ -14,7 +14,7 @@ import pytest
 from canvass.selftest import simulation_series
 from canvass.selftest.simulation_series import replay_command
 from canvass.simulation.events import Finding
-from canvass.simulation.options import Options, with_disk_loss
+from canvass.simulation.options import Options
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.run import Corpus
 
@@ -78,17 +78,6 @@ def test_canvass_accepts_the_replay_command(command: Command, tmp_path: Path) ->
     assert code == 0
 
 
-def test_the_replay_command_repeats_a_run_with_lost_disks(command: Command, tmp_path: Path) -> None:
-    words = ("--seeds", "1", "--seed-start", "2", "--steps", "700", "--format", "json")
-    _, out, _ = command("simulate", *words, "--disk-loss")
-    again = replay_command(with_disk_loss(Options(2, steps=700))).replace("CORPUS", str(tmp_path))
-    _, shown, _ = command(*shlex.split(again)[1:], "--format", "json")
-
-    first = json.loads(out)
-    assert first["counts"]["disk restored"] == first["counts"]["disk lost"] > 0
-    assert json.loads(shown)["digest"] == first["digest"]
-
-
 def test_the_replay_command_repeats_a_run_of_a_profile(command: Command) -> None:
     words = ("--seeds", "1", "--seed-start", "3", "--steps", "200", "--format", "json")
     plain = json.loads(command("simulate", *words)[1])
@@ -105,23 +94,6 @@ def test_an_impossible_profile_is_refused(command: Command) -> None:
     assert code == 2
     assert "--profile luck is none of swarm, broken-joins, " in err
     assert err.count("\n") == 1
-
-
-def test_a_run_with_lost_disks_is_recorded_and_verified(command: Command, tmp_path: Path) -> None:
-    words = ("--seeds", "1", "--seed-start", "2", "--steps", "700", "--disk-loss")
-    code, _, _ = command("simulate", *words, "--out", tmp_path / "corpus")
-    run = json.loads((tmp_path / "corpus" / "sim-hardened-3-2" / "run.json").read_text())
-
-    assert code == 0
-    assert [disk["changed"] for disk in run["source"]["diskReplaced"]] == ["disk lost"]
-
-
-@pytest.mark.parametrize("members", [1, 2])
-def test_losses_of_disks_that_cannot_happen_are_refused(command: Command, members: int) -> None:
-    code, out, err = command("simulate", "--disk-loss", "--members", members)
-
-    assert (code, out) == (2, "")
-    assert "no disk is lost in a cluster of fewer than 3 members" in err
 
 
 def test_an_interrupted_series_goes_on_with_the_next_seed(

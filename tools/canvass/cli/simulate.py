@@ -79,10 +79,6 @@ def simulate(
         str,
         typer.Option(help="The faults: swarm (all kinds), or a profile, for example broken-joins."),
     ] = "swarm",
-    disk_loss: Annotated[
-        bool,
-        typer.Option("--disk-loss", help="Let one of three or more members lose its disk."),
-    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(help="Record the runs in this folder, beside others."),
@@ -105,7 +101,6 @@ def simulate(
     canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
     """
     from canvass.selftest.simulation_series import run_id_of, simulate_series
-    from canvass.simulation.faults import LEAST_TO_REPAIR
     from canvass.simulation.options import PROFILES, Options
 
     if profile not in PROFILES:
@@ -117,13 +112,8 @@ def simulate(
         left = seed_start + seeds - kept[-1] - 1
         goes_on = f"; --seed-start {kept[-1] + 1} --seeds {left} goes on after it" if left else ""
         raise CommandError(f"{out} has the run of seed {kept[-1]}{goes_on}")
-    if disk_loss and members < LEAST_TO_REPAIR:
-        raise CommandError(
-            f"{counted(members, 'member')}: no disk is lost in a cluster of fewer"
-            f" than {LEAST_TO_REPAIR} members, as the others could not restore the entries"
-        )
     with Stages() as stages:
         stages.stage("simulating")
-        report = simulate_series(base, seeds, profile, out, stages.detail, disk_loss=disk_loss)
+        report = simulate_series(base, seeds, profile, out, stages.detail)
     emit(output, report, lambda: show(report, out))
     raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
