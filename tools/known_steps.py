@@ -31,12 +31,12 @@ from canvass.conformance.verify import Unit, path_of, read_and_check, units_of
 from canvass.selftest.simulation_series import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options
 from canvass.steps.answers import SHIPPED, AnswerFile, Answers, shipped_answers
-from canvass.steps.form import Form, form_of
 from canvass.steps.kernel import Status
+from canvass.steps.question import Question, question_of
 from canvass.steps.step import Step
 from canvass.traces.alignment.importer import import_logs
 
-Steps = dict[tuple[int, int], Form]
+Steps = dict[tuple[int, int], Question]
 """Distinct steps by their keys."""
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -123,14 +123,14 @@ def write(steps: Steps) -> None:
     answers.add(np.array(keys, dtype=np.uint64), np.ones(len(keys), dtype=np.int8))
 
 
-def read_taken() -> list[Form]:
+def read_taken() -> list[Question]:
     """Read the steps that were taken from captured clusters."""
-    found: list[Form | Status] = []
+    found: list[Question | Status] = []
     taken = msgspec.msgpack.decode(lzma.decompress(TAKEN.read_bytes()), type=dict[str, list[Step]])
     for name, steps in taken.items():
         revision, count = name.split("-")
-        found += [form_of(step, Rules(int(count), revision)) for step in steps]
-    return [step for step in found if isinstance(step, Form)]
+        found += [question_of(step, Rules(int(count), revision)) for step in steps]
+    return [step for step in found if isinstance(step, Question)]
 
 
 def take(runs: Iterable[Path]) -> None:
@@ -143,14 +143,14 @@ def take(runs: Iterable[Path]) -> None:
     allowed = StepLookup(shipped=shipped_answers(spec_digest())).allowed(ordered)
     taken: dict[str, list[Step]] = defaultdict(list)
     for step, ok in zip(ordered, allowed, strict=True):
-        if ok and not step.rules.hardening and not step.step.barred:
+        if ok and not step.rules.hardening:
             taken[f"{step.rules.revision}-{step.rules.member_count}"].append(step.step)
     content = msgspec.msgpack.encode(taken, order="deterministic")
     TAKEN.write_bytes(lzma.compress(content))
     print(f"{len(known):,} steps before, {sum(map(len, taken.values())):,} now")
 
 
-def steps_of(unit: Unit) -> list[Form]:
+def steps_of(unit: Unit) -> list[Question]:
     """Give the distinct steps of one run; end the process if it is malformed."""
     found = read_and_check([unit], Answers())
     for run in found.runs:

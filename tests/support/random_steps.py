@@ -12,8 +12,8 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.steps.core_answer import core_answer
-from canvass.steps.form import Form, form_of
 from canvass.steps.kernel import Status
+from canvass.steps.question import question_of
 from canvass.steps.renaming import map_step
 from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
@@ -74,10 +74,10 @@ def allowed(rules: Rules, step: Step) -> bool:
     return core_answer(rules, step).allowed
 
 
-def sound_form(step: Step, rules: Rules) -> Form | None:
-    """The canonical form of a step; None for a step that is wrong in itself."""
-    form = form_of(step, rules)
-    return None if isinstance(form, Status) else form
+def key_of(step: Step, rules: Rules) -> tuple[int, int] | None:
+    """The key of a step; None for a step that is wrong in itself."""
+    found = question_of(step, rules)
+    return None if isinstance(found, Status) else found.key
 
 
 def random_rules(

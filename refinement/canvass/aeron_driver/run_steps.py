@@ -29,8 +29,8 @@ from canvass.conformance.batch import step_keys, steps_of
 from canvass.conformance.verify import Unit
 from canvass.graph.artifact import StepArrays
 from canvass.steps.distinct import DistinctKeys
-from canvass.steps.form import step_of
 from canvass.steps.kernel import Status
+from canvass.steps.question import step_of
 from canvass.steps.renaming import map_step, renumbered
 from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS

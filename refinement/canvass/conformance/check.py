@@ -29,8 +29,8 @@ from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict
 from canvass.conformance.whole_run import check_whole, with_limits
 from canvass.steps.answers import ALLOWED, REFUSED, UNKNOWN, Answers
 from canvass.steps.distinct import DistinctKeys
-from canvass.steps.form import Form, forms_of, step_of
 from canvass.steps.kernel import Status, StepColumns
+from canvass.steps.question import Question, question, step_of
 from canvass.steps.step import Step
 from canvass.traces.arrow import ColumnError, conformed, from_table
 from canvass.traces.columns import EventColumns, Ints, from_events
@@ -125,7 +125,7 @@ class Checker:
         self._checks: list[RunCheck] = []
         self._distinct = DistinctKeys()
         self._codes = np.empty(0, dtype=np.int8)
-        self._open: dict[Key, Form] = {}
+        self._open: dict[Key, Question] = {}
 
     def begin(self, path: str, run_id: str, run: Run | None = None) -> RunCheck:
         """Begin a run; ``path`` names it in the findings."""
@@ -155,7 +155,7 @@ class Checker:
                 RunFindings(check.run, _verdict(check), frozenset(check.open_steps), check.actions)
                 for check in self._checks
             ),
-            {key: form for key, form in self._open.items() if key in open_steps},
+            {key: asked for key, asked in self._open.items() if key in open_steps},
             self._distinct.keys,
             self._codes,
         )
@@ -209,22 +209,20 @@ class Checker:
         rows = np.flatnonzero(numbers >= known)
         _, first = np.unique(numbers[rows], return_index=True)
         rows = rows[first[codes == UNKNOWN]]
-        if len(rows):
-            rules = [runs[place].rules for place in run[rows].tolist()]
-            for form in forms_of(steps.take(rows), rules):
-                assert isinstance(form, Form)
-                self._open[form.key] = form
+        for row in rows.tolist():
+            key = self._key(int(numbers[row]))
+            self._open[key] = question(step_of(steps, row), runs[int(run[row])].rules, key)
 
     def _key(self, number: int) -> Key:
         first, second = self._distinct.keys[number].tolist()
         return first, second
 
-    def _is_allowed(self, check: RunCheck, form: Form) -> bool:
+    def _is_allowed(self, check: RunCheck, asked: Question) -> bool:
         """Tell whether a step that is not in the run is allowed; it is open if nothing says so."""
-        (code,) = self._answers.look_up(np.array([form.key], dtype=np.uint64)).tolist()
+        (code,) = self._answers.look_up(np.array([asked.key], dtype=np.uint64)).tolist()
         if code == UNKNOWN:
-            check.open_steps.add(form.key)
-            self._open[form.key] = form
+            check.open_steps.add(asked.key)
+            self._open[asked.key] = asked
         return bool(code != REFUSED)
 
     # --- whole runs -------------------------------------------------------------------------------

@@ -22,9 +22,9 @@ from canvass.conformance.sequence import Sequence
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY, Divergence, DivergenceClass
 from canvass.conformance.whole_run import WholeRun
 from canvass.steps.core_answer import core_answer
-from canvass.steps.form import Form, form_of, regime, step_of
 from canvass.steps.frames import Frame, frame_of
 from canvass.steps.kernel import Status, StepColumns
+from canvass.steps.question import Question, question_of, regime, step_of
 from canvass.steps.renaming import impossible_field
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTION_INPUTS
@@ -33,7 +33,7 @@ from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, message_id_text
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Run
 
-Allowed = Callable[[Form], bool]
+Allowed = Callable[[Question], bool]
 """Tells of a step whether the spec allows it."""
 
 MAX_DIVERGENCES: Final = 20
@@ -238,16 +238,16 @@ def _what_is_wrong(step: Step, run: Run, allowed: Allowed) -> tuple[DivergenceCl
     """Give the class of a wrong step, and a text that says what is wrong."""
     rules = run.rules
     frame = frame_of(step.action, regime(step), shows_votes=rules.is_hardened("HZ11"))
-    form = form_of(step, rules)
-    if form is Status.OUT_OF_DOMAIN:
+    found = question_of(step, rules)
+    if found is Status.OUT_OF_DOMAIN:
         name = impossible_field(step, frame.after | ACTION_INPUTS[step.action].fields)
         text = f"{wire_name(name)} holds what no member of this cluster can have there"
         return DivergenceClass.IMPLEMENTATION_STEP, text
-    if form is Status.FRAME_BROKEN:
+    if found is Status.FRAME_BROKEN:
         fields = ", ".join(map(wire_name, changed_fields(step, frame)))
         text = f"this step cannot change {fields}; the trace reports a change"
-        rest = form_of(_as_if_changed_before(step, frame), rules)
-        if isinstance(rest, Form) and allowed(rest):
+        rest = question_of(_as_if_changed_before(step, frame), rules)
+        if isinstance(rest, Question) and allowed(rest):
             text += "; the rest of the step is allowed, so that a step before it is not recorded"
             return DivergenceClass.INSTRUMENTATION_GAP, text
         return DivergenceClass.IMPLEMENTATION_STEP, text

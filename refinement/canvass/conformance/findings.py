@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from canvass.conformance.verdict import RunVerdict, Verdict, limits_text, revision_choice
-from canvass.steps.form import Form
+from canvass.steps.question import Question
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.schema import Run
 
@@ -74,7 +74,7 @@ OPEN_STEPS: Final = pa.schema(
 
 _KEY: Final = struct.Struct(">QQ")
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
-_DECODER: Final = msgspec.json.Decoder(Form)
+_DECODER: Final = msgspec.json.Decoder(Question)
 
 
 class Tables(NamedTuple):
@@ -111,7 +111,7 @@ class Findings:
 
     runs: tuple[RunFindings, ...]
     """In the order in which the runs came."""
-    open_steps: Mapping[Key, Form]
+    open_steps: Mapping[Key, Question]
     """The distinct open steps of all runs, by their keys."""
     keys: NDArray[np.uint64]
     """(n, 2) array: the keys of the distinct steps of all runs."""
@@ -153,12 +153,12 @@ def key_of(data: bytes) -> Key:
     return first, second
 
 
-def to_question(step: Form) -> bytes:
+def to_question(step: Question) -> bytes:
     """Give an open step and its rules as JSON."""
     return _ENCODER.encode(step)
 
 
-def from_question(question: bytes) -> Form:
+def from_question(question: bytes) -> Question:
     """Give the step of a question.
 
     Raises

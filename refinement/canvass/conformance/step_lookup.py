@@ -22,9 +22,9 @@ from canvass.conformance.operators import failing_parts
 from canvass.spec.files import find_file, module_digest
 from canvass.steps.answers import ALLOWED, NO_ANSWERS, REFUSED, UNKNOWN, AnswerFile, Answers
 from canvass.steps.distinct import KeyTable
-from canvass.steps.form import Form
 from canvass.steps.oracle import Answer
 from canvass.steps.oracle import ask as ask_tlc
+from canvass.steps.question import Question
 from canvass.steps.step import Step
 from canvass.steps.tables import tables_as_bytes
 
@@ -123,7 +123,7 @@ class StepLookup:
         """The tables as they are now."""
         return Answers(self.graphs, self.shipped, self.cached())
 
-    def ask_oracle(self, forms: Sequence[Form]) -> NDArray[np.int8]:
+    def ask_oracle(self, questions: Sequence[Question]) -> NDArray[np.int8]:
         """Let the oracle decide some steps, and keep the answers.
 
         Raises
@@ -131,32 +131,32 @@ class StepLookup:
         StepLookupError
             If an oracle gives another number of answers than it was asked for.
         """
-        out = np.empty(len(forms), dtype=np.int8)
+        out = np.empty(len(questions), dtype=np.int8)
         by_rules: dict[Rules, list[int]] = {}
-        for place, form in enumerate(forms):
-            by_rules.setdefault(form.rules, []).append(place)
+        for place, question in enumerate(questions):
+            by_rules.setdefault(question.rules, []).append(place)
         for rules, places in by_rules.items():
-            answers = self.oracle(rules, [forms[place].step for place in places])
+            answers = self.oracle(rules, [questions[place].step for place in places])
             if len(answers) != len(places):
                 raise StepLookupError(f"asked for {len(places)} steps, got {len(answers)} answers")
             out[places] = [answer.allowed for answer in answers]
-        self.asked += len(forms)
-        if forms:
-            self.remember(_keys(forms), out)
+        self.asked += len(questions)
+        if questions:
+            self.remember(_keys(questions), out)
         return out
 
-    def allowed(self, forms: Sequence[Form]) -> list[bool]:
+    def allowed(self, questions: Sequence[Question]) -> list[bool]:
         """Tell for each of some steps whether it is allowed; ask about unknown ones."""
-        answers = dict.fromkeys((form.key for form in forms), True)
-        open_forms = self.unknown(forms)
-        for form, code in zip(open_forms, self.ask_oracle(open_forms), strict=True):
-            answers[form.key] = bool(code == ALLOWED)
-        refused = self.look_up(_keys(forms)) == REFUSED
-        return [answers[e.key] and not no for e, no in zip(forms, refused, strict=True)]
+        answers = dict.fromkeys((question.key for question in questions), True)
+        unknown = self.unknown(questions)
+        for question, code in zip(unknown, self.ask_oracle(unknown), strict=True):
+            answers[question.key] = bool(code == ALLOWED)
+        refused = self.look_up(_keys(questions)) == REFUSED
+        return [answers[e.key] and not no for e, no in zip(questions, refused, strict=True)]
 
-    def unknown(self, forms: Iterable[Form]) -> list[Form]:
+    def unknown(self, questions: Iterable[Question]) -> list[Question]:
         """Give the unknown ones of some steps, each once."""
-        distinct = list({form.key: form for form in forms}.values())
+        distinct = list({one.key: one for one in questions}.values())
         codes = self.look_up(_keys(distinct))
         return [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
 
@@ -187,6 +187,6 @@ class StepLookup:
             self._file.add(keys, answers)
 
 
-def _keys(forms: Sequence[Form]) -> NDArray[np.uint64]:
-    keys = np.array([form.key for form in forms], dtype=np.uint64)
-    return keys.reshape(len(forms), 2)
+def _keys(questions: Sequence[Question]) -> NDArray[np.uint64]:
+    keys = np.array([one.key for one in questions], dtype=np.uint64)
+    return keys.reshape(len(questions), 2)

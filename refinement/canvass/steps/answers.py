@@ -74,19 +74,6 @@ _TABLE: Final = (
 _KEY_BYTES: Final = 16
 _WAIT_S: Final = 30.0
 """How long a process waits while another one writes."""
-_ELSEWHERE: Final = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_NOMEM,
-    }
-)
-"""Errors of SQLite that are no fault of the file's content."""
 
 
 class AnswersWarning(UserWarning):
@@ -113,17 +100,11 @@ class AnswerFile:
         self.spec = spec
 
     def read(self) -> KeyTable:
-        """Give all answers; none, with an `AnswersWarning`, if the file cannot be used.
-
-        A damaged file is removed, so that the next `add` begins a new one.
-        """
+        """Give all answers; none, with an `AnswersWarning`, if the file cannot be used."""
         try:
             return self.checked()
-        except DamagedAnswers as error:
-            self._warn(f"the answers in it are not used, as {error}")
-            self._remove()
-        except (OSError, sqlite3.Error) as error:
-            self._warn(f"the answers in it are not used: {_reason(error)}")
+        except (DamagedAnswers, OSError, sqlite3.Error) as error:
+            self._warn(f"the answers in it are not used: {_reason(error)}; remove a damaged file")
         return NO_ANSWERS
 
     def add(self, keys: NDArray[np.uint64], codes: NDArray[np.int8]) -> None:
@@ -153,21 +134,18 @@ class AnswerFile:
         ------
         DamagedAnswers
             If the file has something else, or answers that rest on another spec.
-        OSError, sqlite3.Error
-            If the file cannot be read.
+        OSError
+            If it is no regular file.
         """
         if not self._exists():
             return NO_ANSWERS
         try:
             with closing(self._open("rw")) as file:
                 rows = list(file.execute("SELECT keys, codes, digest FROM answers"))
-        except Exception as error:  # A damaged file fails in any way, even in decoding a message.
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
-            if code in _ELSEWHERE:
-                raise
+        except (sqlite3.Error, ValueError, OverflowError) as error:  # Or of decoding its message.
             if self.path.stat().st_size == 0:  # Another process is about to make the table.
                 return NO_ANSWERS
-            raise DamagedAnswers(f"the file is damaged: {error}") from None
+            raise DamagedAnswers(f"the file is damaged or in use: {error}") from None
         for keys, codes, digest in rows:
             if not all(isinstance(part, bytes) for part in (keys, codes, digest)):
                 raise DamagedAnswers("the file is damaged: a batch has another type")
@@ -198,13 +176,6 @@ class AnswerFile:
         found.update(keys)
         found.update(codes)
         return found.digest()
-
-    def _remove(self) -> None:
-        for path in (self.path, self.path.with_name(f"{self.path.name}-journal")):
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                self._warn(f"it cannot be removed: {_reason(error)}")
 
     def _warn(self, text: str) -> None:
         warnings.warn(f"{self.path}: {text}", AnswersWarning, stacklevel=3)

@@ -15,7 +15,7 @@ only if its canonical form is: the image under
 
 A form is a list of cells: the frame, whether another member is the appointed leader and the action
 asks for that, the cells of input and message, of the states before and after, and of the sends. Its
-hash of 128 bits is the key. `canvass.steps.form` makes a `Step` of it.
+hash of 128 bits is the key.
 
 `canonicalise` is one long function: in machine code, functions that pass many arrays to each other
 are much slower. Nothing here decides whether a step is allowed.
@@ -168,9 +168,8 @@ def canonicalise(  # noqa: C901  (see the module)
     send_capacity: int,
     keys: Any,
     status: Any,
-    forms: Any,
 ) -> None:
-    """Key each step, and write its form if ``forms`` has rows; see `canonical_forms`."""
+    """Key each step; see `canonical_keys`."""
     capacity = capacity_of(members, log_capacity, send_capacity)
     values = scratch(capacity)
     kinds = scratch(capacity)
@@ -243,7 +242,6 @@ def canonicalise(  # noqa: C901  (see the module)
 
         # The cells that are kept: input and message, state before, state after, sends.
         bad = False
-        has_optional = 0
         n = 0
         active, accepted, graceful = 0, 0, -1
         columns, facts = t.inputs[action], inputs[row]
@@ -267,10 +265,8 @@ def canonicalise(  # noqa: C901  (see the module)
                 accepted = value
             elif column == _GRACEFUL_INPUT:
                 graceful = value
-            elif column == _OPTIONAL_INPUT:
-                if value < 0:
-                    continue
-                has_optional = 1
+            elif column == _OPTIONAL_INPUT and value < 0:
+                continue
             values[n] = value
             kinds[n] = input_kinds[column]
             bad |= impossible(kinds[n], value, -1, members)
@@ -480,10 +476,6 @@ def canonicalise(  # noqa: C901  (see the module)
                     size = extend(form, size + 1, values, send_start[k], send_start[k + 1])
         keys[row, 0], keys[row, 1] = hashed(seeds(), form, 0, size)
         status[row] = KEYED
-        if len(forms):
-            forms[row, 0] = has_optional
-            for k in range(size):
-                forms[row, 1 + k] = form[k]
 
 
 class Status(IntEnum):
@@ -560,35 +552,21 @@ def canonical_keys(steps: StepColumns) -> tuple[NDArray[np.uint64], Ints]:
     status : array of `Status`
     """
     member_count = steps.members.shape[1]
-    keys, status, _ = _canonicalise(steps, member_count + _MORE_ENTRIES, 2 * member_count)
+    keys, status = _canonicalise(steps, member_count + _MORE_ENTRIES, 2 * member_count)
     long = np.flatnonzero(status == _LONG)
     if len(long):
-        keys[long], status[long], _ = canonical_forms(steps.take(long))
+        some = steps.take(long)
+        most_entries = int(np.diff(some.log_offsets).max(initial=0))
+        most_sends = int(np.diff(some.send_offsets).max(initial=0))
+        keys[long], status[long] = _canonicalise(some, most_entries, most_sends)
     return keys, status
 
 
-def canonical_forms(steps: StepColumns) -> tuple[NDArray[np.uint64], Ints, Ints]:
-    """Give the same and the form of each step.
-
-    Returns
-    -------
-    keys, status
-        As `canonical_keys` gives them.
-    forms : array
-        A row for each step: 1 if the step has the optional input, then the cells of the form.
-    """
-    most_entries = int(np.diff(steps.log_offsets).max(initial=0))
-    most_sends = int(np.diff(steps.send_offsets).max(initial=0))
-    return _canonicalise(steps, most_entries, most_sends, write=True)
-
-
 def _canonicalise(
-    steps: StepColumns, log_capacity: int, send_capacity: int, *, write: bool = False
-) -> tuple[NDArray[np.uint64], Ints, Ints]:
+    steps: StepColumns, log_capacity: int, send_capacity: int
+) -> tuple[NDArray[np.uint64], Ints]:
     count, member_count = len(steps.action), steps.members.shape[1]
     keys = np.zeros((count, 2), dtype=np.uint64)
     status = np.empty(count, dtype=np.int64)
-    width = 3 + capacity_of(member_count, log_capacity, send_capacity) + send_capacity
-    forms = np.zeros((count if write else 0, width), dtype=np.int64)
-    canonicalise(tables(), member_count, *steps, log_capacity, send_capacity, keys, status, forms)
-    return keys, status, forms
+    canonicalise(tables(), member_count, *steps, log_capacity, send_capacity, keys, status)
+    return keys, status

@@ -96,7 +96,7 @@ def ask(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     Parameters
     ----------
     rules
-        The rules of all steps. ``barred`` of a step is not read.
+        The rules of all steps.
     steps
         In any order. Sends to different members have no order.
 

@@ -74,7 +74,11 @@ def ranks(values: Iterable[int], *, terms: bool) -> dict[int, int]:
 
 
 def renumbered(step: Step) -> tuple[Step, dict[NumberKind, dict[int, int]]]:
-    """Replace terms and positions by their ranks; give the rank of each number, too."""
+    """Replace terms and positions by their ranks; give the rank of each number, too.
+
+    A field that holds what no member of the cluster can have there becomes -1.
+    """
+    count = len(step.before.members)
     found: dict[NumberKind, set[int]] = {NumberKind.TERM: set(), NumberKind.POSITION: set()}
 
     def collect(name: str, value: int) -> int:
@@ -86,7 +90,9 @@ def renumbered(step: Step) -> tuple[Step, dict[NumberKind, dict[int, int]]]:
 
     def rename(name: str, value: int) -> int:
         kind = kind_of(name)
-        return tables[kind][value] if kind in tables else value
+        if kind in tables:
+            return tables[kind][value]
+        return NULL_VALUE if impossible(kind, value, NULL_VALUE, count) else value
 
     return map_step(step, rename), tables
 

@@ -33,10 +33,7 @@ Sends = tuple[tuple[int, Message], ...]
 
 
 class Step(Struct, frozen=True, gc=False):
-    """One step: a member in a state takes an action on an input; state and sends follow.
-
-    ``barred`` says that another member is the appointed leader: this one may not nominate itself.
-    """
+    """One step: a member in a state takes an action on an input; state and sends follow."""
 
     member: int
     before: Member
@@ -44,19 +41,10 @@ class Step(Struct, frozen=True, gc=False):
     input: Input
     after: Member
     sends: Sends
-    barred: bool = False
 
 
-ERASED_STATE: Final = tuple(
-    len(STATE_ENUMS[name]) - 1
-    if name in ("module_state", "election_state")
-    else 0
-    if name in FLAG_COLUMNS or name == "role"
-    else NULL_VALUE
-    for name in STATE_COLUMNS
-)
-"""The values of erased single fields of a state."""
 ERASED_RECORD: Final = tuple(0 if name in FLAG_COLUMNS else NULL_VALUE for name in MEMBER_COLUMNS)
+"""The cells of a member record that a canonical step does not touch."""
 
 
 def state_cells(state: Member) -> list[int]:

@@ -20,14 +20,14 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.batch import step_keys, steps_of
 from canvass.conformance.diagnose import load
 from canvass.selftest.runs import record_run
-from canvass.steps.form import step_of
 from canvass.steps.kernel import Status
+from canvass.steps.question import step_of
 from canvass.steps.step import Step, input_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import member_of, message_of
 from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.run import RunFolder
-from support.random_steps import sound_form
+from support.random_steps import key_of
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +49,6 @@ def recorded_steps(folder: Path) -> Iterator[tuple[Step, Rules]]:
         _, status = step_keys(steps, columns, [run.run])
         for row in np.flatnonzero(status == Status.KEYED).tolist():
             yield step_of(steps, row), run.run.rules
-
-
-def key_of(step: Step, rules: Rules) -> tuple[int, int]:
-    form = sound_form(step, rules)
-    assert form is not None
-    return form.key
 
 
 def test_a_driven_step_differs_from_the_recorded_step_only_in_names(folder: Path) -> None:

@@ -31,8 +31,8 @@ from canvass.spec.files import module_digest, spec_root
 from canvass.steps import tables as step_tables
 from canvass.steps.answers import ALLOWED, IN_TABLE, UNKNOWN, Answers, shipped_answers
 from canvass.steps.distinct import KeyTable
-from canvass.steps.form import Form, form_of
 from canvass.steps.oracle import Answer
+from canvass.steps.question import Question, question_of
 from canvass.steps.step import Step
 from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
@@ -92,12 +92,12 @@ def test_verification_knows_the_steps_that_ship_unless_no_answers_are_to_be_used
     assert set(make_lookup([], tmp_path, keep=False).look_up(keys).tolist()) == {UNKNOWN}
 
 
-def distinct_steps(run: Path) -> list[Form]:
+def distinct_steps(run: Path) -> list[Question]:
     """The distinct canonical steps of a run."""
     return list(read_and_check([run], Answers()).open_steps.values())
 
 
-def table_of(steps: Sequence[Form]) -> KeyTable:
+def table_of(steps: Sequence[Question]) -> KeyTable:
     keys = np.array(sorted(step.key for step in steps), dtype=np.uint64)
     return KeyTable.build(keys, np.ones(len(keys), dtype=np.int64))
 
@@ -145,8 +145,8 @@ def test_the_steps_of_captured_clusters_are_among_those_that_ship() -> None:
     for name, found in taken.items():
         revision, count = name.split("-")
         some = found[::20]
-        forms = [form_of(step, Rules(int(count), revision)) for step in some]
-        keys = np.array([each.key for each in forms if isinstance(each, Form)], dtype=np.uint64)
+        forms = [question_of(step, Rules(int(count), revision)) for step in some]
+        keys = np.array([each.key for each in forms if isinstance(each, Question)], dtype=np.uint64)
 
         assert len(keys) == len(some) > 10
         assert (table.lookup(keys) >= 0).all()

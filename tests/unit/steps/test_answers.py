@@ -90,18 +90,6 @@ def test_a_truncated_file_has_no_answers(tmp_path: Path, size: int) -> None:
         assert codes_of(file) == [-1] * 20
 
 
-def test_a_damaged_file_is_begun_anew(tmp_path: Path) -> None:
-    path = tmp_path / "answers"
-    file = AnswerFile(path, SPEC)
-    path.write_bytes(b"no database")
-
-    with pytest.warns(AnswersWarning, match="damaged"):
-        file.read()
-    file.add(KEYS, CODES)
-
-    assert codes_of(file) == CODES.tolist()
-
-
 def test_answers_of_another_spec_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "answers"
     AnswerFile(path, "another spec").add(KEYS, CODES)

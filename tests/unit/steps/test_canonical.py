@@ -15,50 +15,47 @@ from canvass.cluster.member import MAX_RECORDING_LOG, TermEntry
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import changed_fields
 from canvass.steps import jit
-from canvass.steps.form import Form, columns_of, form_of, regime
 from canvass.steps.frames import FIELDS, Regime, frame_of
-from canvass.steps.kernel import Status, canonical_forms, canonical_keys, flavour
+from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.oracle import rules_digest
+from canvass.steps.question import columns_of, question_of, regime
 from canvass.steps.renaming import ranks
 from canvass.traces.actions import Action
 from support.random_steps import (
     allowed,
     changed_step,
+    key_of,
     random_rules,
     random_step,
     renumbered,
     shuffled,
-    sound_form,
 )
 
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def canonical_rules(rules: Rules, form: Form) -> Rules:
-    return replace(rules, appointed_leader_id=1 if form.step.barred else -1)
-
-
 @given(SEEDS)
 @example(160)  # A single member's new election opens a term in its recording log.
-def test_canonical_a_step_is_allowed_if_and_only_if_its_form_is(seed: int) -> None:
+def test_canonical_a_step_is_allowed_if_and_only_if_its_question_is(seed: int) -> None:
     rng = random.Random(seed)
     rules = random_rules(rng)
     step = random_step(rng, rules)
 
-    form = sound_form(step, rules)
+    found = question_of(step, rules)
 
-    if form is None:
+    if isinstance(found, Status):
         assert not allowed(rules, step) or not all(
             0 <= to < rules.member_count for to, _ in step.sends
         )
     else:
-        assert allowed(rules, step) == allowed(canonical_rules(rules, form), form.step)
+        assert allowed(rules, step) == allowed(found.rules, found.step)
+        assert key_of(found.step, rules) == found.key
 
 
 @given(SEEDS)
 @example(26)  # A message names members that it does not go to.
 @example(951)
-def test_canonical_the_form_does_not_depend_on_numbers_names_or_the_order_of_sends(
+def test_canonical_the_key_does_not_depend_on_numbers_names_or_the_order_of_sends(
     seed: int,
 ) -> None:
     rng = random.Random(seed)
@@ -67,22 +64,7 @@ def test_canonical_the_form_does_not_depend_on_numbers_names_or_the_order_of_sen
 
     other = shuffled(rng, renumbered(rng, step))
 
-    form, other_form = sound_form(step, rules), sound_form(other, rules)
-    assert (form is None) == (other_form is None)
-    if form is not None and other_form is not None:
-        assert form == other_form
-        assert form.key == other_form.key
-
-
-@given(SEEDS)
-def test_canonical_the_form_of_a_form_is_itself(seed: int) -> None:
-    rng = random.Random(seed)
-    rules = random_rules(rng)
-
-    form = sound_form(random_step(rng, rules), rules)
-
-    if form is not None:
-        assert sound_form(form.step, canonical_rules(rules, form)) == form
+    assert key_of(step, rules) == key_of(other, rules)
 
 
 @given(SEEDS)
@@ -90,8 +72,8 @@ def test_frame_what_it_erases_has_no_influence(seed: int) -> None:
     rng = random.Random(seed)
     rules = random_rules(rng)
     step = random_step(rng, rules, corrupt=0)
-    form = sound_form(step, rules)
-    if form is None:
+    key = key_of(step, rules)
+    if key is None:
         return
     shows_votes = rules.is_hardened("HZ11")
     untouched = frame_of(step.action, regime(step), shows_votes=shows_votes).untouched
@@ -104,7 +86,7 @@ def test_frame_what_it_erases_has_no_influence(seed: int) -> None:
     )
 
     assert allowed(rules, changed) == allowed(rules, step)
-    assert sound_form(changed, rules) == form
+    assert key_of(changed, rules) == key
 
 
 def test_frame_a_change_of_an_untouched_field_is_named() -> None:
@@ -115,7 +97,7 @@ def test_frame_a_change_of_an_untouched_field_is_named() -> None:
         step = random_step(rng, rules, corrupt=0)
     wrong = replace(step, after=replace(step.after, commit_position=step.after.commit_position + 1))
 
-    assert form_of(wrong, rules) is Status.FRAME_BROKEN
+    assert question_of(wrong, rules) is Status.FRAME_BROKEN
     assert changed_fields(wrong, frame_of(wrong.action, regime(wrong))) == ["commit_position"]
 
 
@@ -133,33 +115,30 @@ def test_canonical_steps_with_different_answers_never_share_a_key(seed: int) -> 
     rng = random.Random(seed)
     rules = random_rules(rng)
     step = random_step(rng, rules, corrupt=0.1)
-    form = sound_form(step, rules)
+    key = key_of(step, rules)
     for _ in range(10):
         other = changed_step(rng, rules, step)
-        other_form = sound_form(other, rules)
-        if form is not None and other_form is not None and form.key == other_form.key:
+        if key is not None and key == key_of(other, rules):
             assert allowed(rules, other) == allowed(rules, step)
-            assert other_form == form
 
 
 @pytest.mark.parametrize("member_count", [1, 2, 3, 5])
-def test_kernel_machine_code_gives_the_same_keys_and_forms(
+def test_kernel_machine_code_gives_the_same_keys(
     member_count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(member_count)
     rules = [random_rules(rng, member_count=member_count) for _ in range(300)]
     steps = columns_of([random_step(rng, each) for each in rules], rules[0])
     steps = steps._replace(flavours=np.array([flavour(each) for each in rules]))
-    plain = canonical_forms(steps)
+    plain = canonical_keys(steps)
     monkeypatch.setattr(jit, "ROWS_TO_COMPILE", 0)
 
-    compiled = canonical_forms(steps)
+    compiled = canonical_keys(steps)
 
     keyed = plain[1] == Status.KEYED
     assert 200 < keyed.sum() < 300
     np.testing.assert_array_equal(compiled[1], plain[1])
     np.testing.assert_array_equal(compiled[0][keyed], plain[0][keyed])
-    np.testing.assert_array_equal(compiled[2][keyed], plain[2][keyed])
 
 
 @pytest.mark.parametrize("entries", [20, 70, MAX_RECORDING_LOG])
@@ -178,11 +157,8 @@ def test_kernel_a_log_of_any_length_has_a_key(entries: int) -> None:
 
     (key,), (status,) = canonical_keys(columns_of([step], rules))
 
-    form = sound_form(step, rules)
     assert status == Status.KEYED
-    assert form is not None
-    assert form.key == (int(key[0]), int(key[1]) ^ rules_digest(rules))
-    assert len(form.step.before.recording_log) == entries
+    assert key_of(step, rules) == (int(key[0]), int(key[1]) ^ rules_digest(rules))
 
 
 def test_ranks_positions_keep_none_and_zero_and_terms_keep_which_follow_each_other() -> None:

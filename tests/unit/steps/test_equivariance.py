@@ -12,11 +12,13 @@ import pytest
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.spec import find_file, load_manifest
 from canvass.steps import oracle
+from canvass.steps.kernel import Status
 from canvass.steps.oracle import ask
+from canvass.steps.question import question_of
 from canvass.steps.step import Step
 from canvass.tlc import TlcConfig
 from support.findings import config_of
-from support.random_steps import allowed, random_step, renumbered, shuffled, sound_form
+from support.random_steps import allowed, random_step, renumbered, shuffled
 
 pytestmark = pytest.mark.tlc
 
@@ -25,14 +27,14 @@ RULES = [Rules(3, "1.50"), Rules(3, "1.49"), Rules(3, "1.50", HAZARDS)]
 
 
 def sound_steps(rules: Rules, seed: int, count: int = STEPS) -> list[tuple[Step, Step]]:
-    """Random steps without impossible values, each with its canonical form."""
+    """Random steps without impossible values, each with the question about it."""
     rng = random.Random(seed)
     found: list[tuple[Step, Step]] = []
     while len(found) < count:
         step = random_step(rng, rules)
-        form = sound_form(step, rules)
-        if form is not None:
-            found.append((step, form.step))
+        question = question_of(step, rules)
+        if not isinstance(question, Status):
+            found.append((step, question.step))
     return found
 
 
@@ -41,15 +43,15 @@ def verdicts(rules: Rules, steps: Sequence[Step]) -> list[bool]:
 
 
 @pytest.mark.parametrize("rules", RULES, ids=["1.50", "1.49", "hardened"])
-def test_spec_a_step_its_form_and_its_renaming_have_one_verdict(rules: Rules) -> None:
+def test_spec_a_step_its_question_and_its_renaming_have_one_verdict(rules: Rules) -> None:
     rng = random.Random(8)
     pairs = sound_steps(rules, 17)
     others = [shuffled(rng, renumbered(rng, step, 1 << 20)) for step, _ in pairs]
 
-    found = verdicts(rules, [*(s for s, _ in pairs), *(form for _, form in pairs), *others])
+    found = verdicts(rules, [*(s for s, _ in pairs), *(asked for _, asked in pairs), *others])
 
-    own, forms, renamed = (found[k * STEPS : (k + 1) * STEPS] for k in range(3))
-    assert own == forms == renamed
+    own, asked, renamed = (found[k * STEPS : (k + 1) * STEPS] for k in range(3))
+    assert own == asked == renamed
     assert own == [allowed(rules, step) for step, _ in pairs]
     assert STEPS // 5 < sum(own) < STEPS
 
@@ -84,6 +86,6 @@ def test_spec_a_rule_that_looks_at_the_size_of_a_number_is_caught(
     rules = RULES[0]
     pairs = sound_steps(rules, 17, 2 * STEPS)
 
-    found = verdicts(rules, [*(s for s, _ in pairs), *(form for _, form in pairs)])
+    found = verdicts(rules, [*(s for s, _ in pairs), *(asked for _, asked in pairs)])
 
     assert found[: 2 * STEPS] != found[2 * STEPS :]

@@ -18,7 +18,7 @@ from canvass.conformance.diagnose import RunColumns
 from canvass.graph.artifact import Graph, MemberView, open_keys
 from canvass.graph.edge_keys import keys_of_edges
 from canvass.steps.distinct import KeyTable
-from canvass.steps.form import Form, form_of
+from canvass.steps.question import Question, question_of
 from canvass.traces.layout import NONE, STATE_INDEX
 
 _CHUNK: Final = 1 << 17
@@ -72,10 +72,10 @@ class MemberSteps:
         """Find the edge of a run's step, with its source and target; None if the graph has none."""
         if int(loaded.steps.before[row]) < 0:
             return None
-        form = form_of(loaded.step(row), loaded.run.rules)
-        if not isinstance(form, Form):
+        question = question_of(loaded.step(row), loaded.run.rules)
+        if not isinstance(question, Question):
             return None
-        known = int(self._keys.lookup(np.array([form.key], dtype=np.uint64))[0])
+        known = int(self._keys.lookup(np.array([question.key], dtype=np.uint64))[0])
         if known < 0:
             return None
         edge = self._most_like(known, loaded, row)

@@ -1,25 +1,24 @@
-"""`Form`: the canonical form of a step as a `Step`, made of the cells that the kernel writes.
+"""`Question`: a step that TLC decides for all steps with its key; and steps in columns.
 
 `columns_of` and `step_of` convert steps to `StepColumns` and back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, Member
-from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.rules import Rules
 from canvass.steps.distinct import offsets_of
-from canvass.steps.frames import LOG, OPTIONAL_INPUT, Regime, frame_of
-from canvass.steps.kernel import Status, StepColumns, canonical_forms, flavour, regime_of
+from canvass.steps.frames import Regime
+from canvass.steps.kernel import Status, StepColumns, canonical_keys, flavour, regime_of
 from canvass.steps.oracle import rules_digest
+from canvass.steps.renaming import renumbered
 from canvass.steps.step import (
-    ERASED_RECORD,
-    ERASED_STATE,
     Step,
     entry_cells,
     input_cells,
@@ -28,45 +27,47 @@ from canvass.steps.step import (
     record_cells,
     state_cells,
 )
-from canvass.steps.tables import REGIMES, tables
+from canvass.steps.tables import tables
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
-from canvass.traces.columns import Ints, member_of, message_from, message_of
+from canvass.traces.columns import Ints, member_of, message_of
 from canvass.traces.layout import (
     INPUT_COLUMNS,
-    LOG_COLUMNS,
     MEMBER_COLUMNS,
     MESSAGE_COLUMNS,
-    MESSAGE_PLACES,
     STATE_COLUMNS,
 )
 
+Key = tuple[int, int]
+"""The key of a canonical step together with its rules."""
+
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A canonical step: of member 0, with ranks for numbers; what it does not touch is erased."""
+class Question:
+    """A step that TLC decides, and with it all steps with the same key."""
 
     rules: Rules
-    """The rules that decide it. An appointed leader is member 1, or does not matter."""
     step: Step
-    key: tuple[int, int]
-    """The hash of its cells and of the rules."""
+    """With ranks for terms and positions, as TLC's integers have 32 bits."""
+    key: Key
 
 
-def forms_of(steps: StepColumns, rules: Sequence[Rules]) -> list[Form | Status]:
-    """Give the canonical form of each step under its rules, or the reason why it has none."""
-    keys, status, forms = canonical_forms(steps)
-    sends = np.diff(steps.send_offsets).tolist()
-    return [
-        _form(cells.tolist(), own, count, (int(key[0]), int(key[1]) ^ rules_digest(own)))
-        if found == Status.KEYED
-        else Status(int(found))
-        for key, found, cells, count, own in zip(keys, status, forms, sends, rules, strict=True)
-    ]
+def question(step: Step, rules: Rules, key: Key) -> Question:
+    """Give the question about a step whose key is known."""
+    read: dict[str, object] = {
+        name: getattr(step.input, name) for name in ACTION_INPUTS[step.action].fields
+    }
+    given = replace(NO_INPUT, message=step.input.message, **read)
+    small, _ = renumbered(replace(step, input=given))
+    return Question(rules, small, key)
 
 
-def form_of(step: Step, rules: Rules) -> Form | Status:
-    """Give the canonical form of one step, or the reason why it has none."""
-    return forms_of(columns_of([step], rules), [rules])[0]
+def question_of(step: Step, rules: Rules) -> Question | Status:
+    """Give the question about a step, or the reason why no canonical step is equal to it."""
+    keys, status = canonical_keys(columns_of([step], rules))
+    if status[0] != Status.KEYED:
+        return Status(int(status[0]))
+    first, second = keys[0].tolist()
+    return question(step, rules, (first, second ^ rules_digest(rules)))
 
 
 def regime(step: Step) -> Regime:
@@ -75,52 +76,6 @@ def regime(step: Step) -> Regime:
     message = message_cells(step.input.message)
     before = state_cells(step.before)
     return Regime(regime_of(t.newer, t.leader_states, ACTIONS.index(step.action), before, message))
-
-
-def _form(row: list[int], rules: Rules, send_count: int, key: tuple[int, int]) -> Form:
-    """Read a form: see `canvass.steps.kernel.canonical_forms`."""
-    has_optional, frame_number, barred, *rest = row
-    cells = iter(rest)
-    action, case = ACTIONS[frame_number // REGIMES], Regime(frame_number % REGIMES)
-    frame = frame_of(action, case, shows_votes=rules.is_hardened("HZ11"))
-    read = ACTION_INPUTS[action]
-    facts = input_cells(NO_INPUT)
-    for place, name in enumerate(INPUT_COLUMNS):
-        if name in read.fields and (name != OPTIONAL_INPUT or has_optional):
-            facts[place] = next(cells)
-    message = None if read.message is None else _message(cells)
-    members = rules.member_count
-    before, after = (_state(cells, kept, members) for kept in (frame.before, frame.after))
-    sends = tuple((next(cells), _message(cells)) for _ in range(send_count))
-    given = input_of(facts, message_cells(message))
-    leader = 1 if barred else NULL_VALUE
-    return Form(
-        Rules(members, rules.revision, rules.hardening, leader),
-        Step(0, before, action, given, after, sends, bool(barred)),
-        key,
-    )
-
-
-def _message(cells: Iterator[int]) -> Message:
-    code = next(cells)
-    return message_from(code, [next(cells) for _ in MESSAGE_PLACES[code]])
-
-
-def _state(cells: Iterator[int], kept: frozenset[str], members: int) -> Member:
-    single = [
-        next(cells) if name in kept else erased
-        for name, erased in zip(STATE_COLUMNS, ERASED_STATE, strict=True)
-    ]
-    records = [
-        [
-            next(cells) if f"members.{name}" in kept else erased
-            for name, erased in zip(MEMBER_COLUMNS, ERASED_RECORD, strict=True)
-        ]
-        for _ in range(members)
-    ]
-    entries = next(cells) if LOG in kept else 0
-    log = [[next(cells) for _ in LOG_COLUMNS] for _ in range(entries)]
-    return member_of(single, records, log)
 
 
 def step_of(steps: StepColumns, row: int) -> Step:
