@@ -403,17 +403,31 @@ def _of_checksums(
         order, bad, LOG_STREAM, "the log's checksum is not that of the log it was recorded from"
     )
     position = np.maximum(checksums.position, 0)
-    scratch = (np.zeros(len(sequence), np.int64) for _ in range(2))
-    committed = kernel.rows_of_commit(
-        sequence.commit_position,
-        sequence.recorded_position,
-        order.before,
-        checksums.row,
-        position,
-        *scratch,
-    )
+    reported = zip(checksums.row.tolist(), position.tolist(), strict=True)
+    committed = np.array([_row_of_commit(sequence, order.before, *each) for each in reported])
     applied = np.flatnonzero(committed >= 0)
     bad = _conflicts(order, committed[applied], position[applied], checksums.checksum[applied])
     return found + _first(
         order, bad, "StateMachineSafety", "a committed log differs from another's"
     )
+
+
+def _row_of_commit(sequence: Sequence, before: Ints, row: int, position: int) -> int:
+    """Give the row in which a member commits its log up to the position of a checksum, or -1.
+
+    That is the first one, from the row on that reports the checksum, with a commit position that
+    reaches the position. It is -1 if the log was truncated below the position before, or steps are
+    missing in between: the member may have committed other entries then.
+    """
+    start, width = row, 64
+    while start < len(before):
+        part = slice(start, start + width)
+        gaps = before[part] < 0
+        gaps[0] &= start != row
+        ends = gaps | (sequence.recorded_position[part] < position)
+        found = np.flatnonzero(ends | (sequence.commit_position[part] >= position))
+        if len(found):
+            place = int(found[0])
+            return -1 if ends[place] else start + place
+        start, width = start + width, 8 * width
+    return -1

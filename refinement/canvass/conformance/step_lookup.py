@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from canvass.cluster.rules import Rules
 from canvass.conformance.operators import failing_parts
 from canvass.spec.files import find_file, module_digest
-from canvass.steps.answers import ALLOWED, NO_ANSWERS, REFUSED, UNKNOWN, AnswerFile, Answers
+from canvass.steps.answers import NO_ANSWERS, REFUSED, AnswerFile, Answers
 from canvass.steps.distinct import KeyTable
 from canvass.steps.oracle import Answer
 from canvass.steps.oracle import ask as ask_tlc
@@ -144,21 +144,6 @@ class StepLookup:
         if questions:
             self.remember(_keys(questions), out)
         return out
-
-    def allowed(self, questions: Sequence[Question]) -> list[bool]:
-        """Tell for each of some steps whether it is allowed; ask about unknown ones."""
-        answers = dict.fromkeys((question.key for question in questions), True)
-        unknown = self.unknown(questions)
-        for question, code in zip(unknown, self.ask_oracle(unknown), strict=True):
-            answers[question.key] = bool(code == ALLOWED)
-        refused = self.look_up(_keys(questions)) == REFUSED
-        return [answers[e.key] and not no for e, no in zip(questions, refused, strict=True)]
-
-    def unknown(self, questions: Iterable[Question]) -> list[Question]:
-        """Give the unknown ones of some steps, each once."""
-        distinct = list({one.key: one for one in questions}.values())
-        codes = self.look_up(_keys(distinct))
-        return [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
 
     def refused(self, keys: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
         """Give those of some keys that are known to be refused."""

@@ -17,7 +17,7 @@ from canvass.conformance.check import check
 from canvass.conformance.findings import Findings, from_question, key_of
 from canvass.conformance.verdict import RunVerdict
 from canvass.conformance.verify import decide
-from canvass.steps.answers import ALLOWED, REFUSED, Answers
+from canvass.steps.answers import REFUSED, Answers
 from canvass.steps.distinct import KeyTable
 from canvass.traces.parquet import DatasetFile, DatasetWriter, RunEntry
 from canvass.traces.run import Corpus, write_dataset
@@ -112,7 +112,7 @@ def test_without_answers_each_step_is_open_and_the_next_call_decides(data: Set) 
     steps = [from_question(each) for each in tables.open_steps["question"].to_pylist()]
     assert {step.key for step in steps} == first.open_steps.keys()
     assert all(found.open_steps for found in first.runs)
-    codes = np.array([ALLOWED if ok else REFUSED for ok in core_lookup().allowed(steps)], np.int8)
+    codes = core_lookup().ask_oracle(steps)
     assert (codes == REFUSED).any()
 
     second = data.check(Answers(known=KeyTable.build(keys, codes.astype(np.int64))))

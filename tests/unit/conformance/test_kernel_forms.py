@@ -59,36 +59,6 @@ def test_both_forms_of_a_kernel_agree(corpus: Path, monkeypatch: pytest.MonkeyPa
     assert set(calls) == {name for names in KERNELS.values() for name in names}
 
 
-def test_both_forms_find_the_row_that_commits_a_checksum() -> None:
-    """Against a reader that goes from each checksum forward."""
-    both = compared(kernel_logs.rows_of_commit, Counter())
-    rng = np.random.default_rng(5)
-    for _ in range(300):
-        count = int(rng.integers(1, 30))
-        commit, recorded = rng.integers(0, 6, count), rng.integers(0, 9, count)
-        before = np.where(rng.random(count) < 0.1, -2, np.arange(-1, count - 1))
-        row = np.sort(rng.integers(0, count, 8))
-        position = rng.integers(0, 7, 8)
-        scratch = np.zeros((2, count), np.int64)
-
-        def naive(at: int, wanted: int, cells: tuple[Any, Any, Any]) -> int:
-            risen, held, previous = cells
-            for here in range(at, len(risen)):
-                if held[here] < wanted or (here > at and previous[here] < 0):
-                    return -1
-                if risen[here] >= wanted:
-                    return here
-            return -1
-
-        found = both(commit, recorded, before, row, position, *scratch)
-
-        cells = commit, recorded, before
-        assert found.tolist() == [
-            naive(at, wanted, cells)
-            for at, wanted in zip(row.tolist(), position.tolist(), strict=True)
-        ]
-
-
 def test_a_kernel_is_compiled_once_it_has_had_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = list[str]()
 

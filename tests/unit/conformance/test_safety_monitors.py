@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from canvass.conformance.causality import order_causes
-from canvass.conformance.safety_monitors import PROPERTIES, violations
+from canvass.conformance.safety_monitors import PROPERTIES, _row_of_commit, violations
 from canvass.conformance.verdict import LOG_STREAM
 from support.sequences import CLOSED, LEADER, Happening, sequence_of
 
@@ -616,3 +618,28 @@ def test_monitor_terms_begin_where_the_log_is_consumed_so(
     )
     expected = is_misread and is_seen
     assert misread == ([(len(sequence) - 1, text)] if expected else [])
+
+
+def test_the_row_that_commits_a_checksum_is_the_first_before_a_cut_or_a_gap() -> None:
+    """Against a reader that goes forward from the row."""
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        count = int(rng.integers(1, 300))
+        commit, recorded = (np.sort(rng.integers(0, 40, count)) for _ in range(2))
+        recorded[rng.random(count) < 0.01] = 0
+        before = np.where(rng.random(count) < 0.02, -2, np.arange(-1, count - 1))
+        row, position = int(rng.integers(count)), int(rng.integers(40))
+
+        def naive(risen: Any, held: Any, previous: Any, at: int, wanted: int) -> int:
+            for here in range(at, len(risen)):
+                if held[here] < wanted or (here > at and previous[here] < 0):
+                    return -1
+                if risen[here] >= wanted:
+                    return here
+            return -1
+
+        sequence: Any = SimpleNamespace(commit_position=commit, recorded_position=recorded)
+
+        found = _row_of_commit(sequence, before, row, position)
+
+        assert found == naive(commit, recorded, before, row, position)
