@@ -14,7 +14,7 @@ from canvass.graph.artifact import Graph
 from canvass.graph.edge_keys import edge_keys
 from canvass.steps.oracle import ask
 from canvass.steps.step import Step
-from canvass.traces.actions import ACTIONS
+from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
 from support.graphs import graph_of
 from support.random_steps import key_of

@@ -23,14 +23,14 @@ import pyarrow.compute as pc
 from msgspec.structs import replace
 
 from canvass.conformance.batch import BATCH_EVENTS, split_runs, step_keys, steps_of
-from canvass.conformance.findings import Findings, Key, RunFindings
+from canvass.conformance.findings import Findings, RunFindings
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
 from canvass.conformance.whole_run import check_whole, with_limits
 from canvass.steps.answers import ALLOWED, REFUSED, UNKNOWN, Answers
 from canvass.steps.distinct import DistinctKeys
 from canvass.steps.kernel import Status, StepColumns
-from canvass.steps.question import Question, question, step_of
+from canvass.steps.question import Key, Question, question, step_of
 from canvass.steps.step import Step
 from canvass.traces.arrow import ColumnError, conformed, from_table
 from canvass.traces.columns import EventColumns, Ints, from_events

@@ -18,12 +18,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from canvass.conformance.verdict import RunVerdict, Verdict, limits_text, revision_choice
-from canvass.steps.question import Question
+from canvass.steps.question import Key, Question
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.schema import Run
-
-Key = tuple[int, int]
-"""The key of a canonical step together with its rules."""
 
 VERDICTS: Final = pa.schema(
     [

@@ -343,7 +343,7 @@ def check_units(
         said = progress if progress is not None and not first else lambda *_: None
         parts = list(_parts(work, lookup.tables, said, timed=timed, jobs=jobs))
         first = first or parts
-        open_steps = {key: form for part in parts for key, form in part.open_steps.items()}
+        open_steps = {key: one for part in parts for key, one in part.open_steps.items()}
         if open_steps and asking is not None:
             asking(len(open_steps))
         lookup.ask_oracle(list(open_steps.values()))
