@@ -19,7 +19,7 @@ from canvass.graph.open import open_view
 from canvass.graph.predicate import parse
 from canvass.graph.project import project
 from canvass.graph.view import StateGraph
-from canvass.graph.walks import around, components, shortest_path
+from canvass.graph.walks import around, shortest_path
 
 # The grids are those of the tests: benchmarks measure what tests check.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -55,7 +55,6 @@ def measure(folder: Path) -> tuple[int, dict[str, float]]:
             lambda: parse("any(m in at: at[m].place = 0)").rows(view)
         ),
         "path through all states": median_warm(lambda: shortest_path(view, start, end)),
-        "components": median_warm(lambda: components(view)),
         "projection": median_warm(lambda: project(view, "at[0].place")),
         "200 states around one": median_warm(lambda: around(view, end[0], 30, 200)),
         "one state as a tree": median_warm(lambda: view.tree(end[0])),

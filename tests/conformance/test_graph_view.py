@@ -10,16 +10,13 @@ import pytest
 
 from canvass.cluster.member import Member, ModuleState
 from canvass.graph.artifact import MemberView
-from canvass.graph.diff import diff
-from canvass.graph.export import to_itf
 from canvass.graph.predicate import parse
 from canvass.graph.printed_steps import identities_of
 from canvass.graph.project import project
-from canvass.graph.walks import components, shortest_path
+from canvass.graph.walks import shortest_path
 from canvass.tlc.values import same
 from canvass.traces.layout import NONE
 from support.graphs import graph_of
-from support.itf_values import from_itf_value
 
 pytestmark = pytest.mark.tlc
 
@@ -99,23 +96,12 @@ def test_the_path_begins_with_an_empty_disk(view: MemberView) -> None:
     (first,) = view.initial.tolist()
     member = view.graph.member(view.artifact_row(first))
     hops = shortest_path(view, [first], parse('electionState = "LEADER_READY"').rows(view))
-    itf = to_itf(view, first, hops)
+    last = view.state(hops[-1].target)
 
     assert member.module_state is ModuleState.CLOSED
     assert (member.recording_log, member.recorded_position) == ((), 0)
     assert hops[0].action == "Restart"
-    assert [state["electionState"] for state in itf["states"]][-1] == "LEADER_READY"
-    assert from_itf_value(itf["states"][0]["members"]) == view.state(first)["members"]
-
-
-def test_states_that_are_not_expanded_are_not_called_terminal(
-    view: MemberView,
-) -> None:
-    found = components(view)
-
-    assert found.sizes.sum() == view.state_count
-    assert found.unexpanded.sum() > 0
-    assert not (found.terminal & found.unexpanded).any()
+    assert last["electionState"] == "LEADER_READY"
 
 
 def test_a_projection_keeps_every_state_and_edge(view: MemberView) -> None:
@@ -127,22 +113,9 @@ def test_a_projection_keeps_every_state_and_edge(view: MemberView) -> None:
 
 
 def test_states_differ_in_more_than_the_numbering_of_peers(view: MemberView) -> None:
-    """The hashes that compare graphs are equal for twins and different for all other states."""
+    """The hashes are equal for twins and different for all other states."""
     graph = view.graph
     every = identities_of(graph.state, graph.members, graph.log_offsets, graph.log)
 
-    assert len(np.unique(view.out_label)) == graph.manifest.counts.canonical
-    assert len(np.unique(view.identities, axis=0)) == view.state_count
+    assert len(np.unique(every, axis=0)) == view.state_count
     assert np.array_equal(every, every[graph.representative])
-    assert diff(view, view).same
-
-
-def test_a_graph_differs_from_one_of_another_revision(
-    view: MemberView, pytestconfig: pytest.Config
-) -> None:
-    other = MemberView(graph_of(pytestconfig, "MCMemberGraph1"), Path("MCMemberGraph1"))
-    found = diff(view, other)
-
-    assert found.both == 0
-    assert len(found.only_first) == view.state_count
-    assert not found.changed

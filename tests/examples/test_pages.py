@@ -33,10 +33,7 @@ FILES: Final[Mapping[str, str]] = {
 }
 """Files that a page takes from its reader, and the sample that replaces each."""
 BEFORE: Final[Mapping[str, tuple[str, ...]]] = {
-    "graph.md": (
-        "simulate --revision 1.50 --members 1 --seeds 2 --out RUNS",
-        "graph build MCMemberGraph1 --out other",
-    ),
+    "graph.md": ("simulate --revision 1.50 --members 1 --seeds 2 --out RUNS",),
     "traces.md": ("simulate --seeds 4 --out my-corpus",),
     "replay.md": (
         "graph build samples/replay/Commit.tla --out commit",

@@ -26,7 +26,6 @@ from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.graph import GraphError
-from canvass.graph.edge_keys import keys_of_edges
 from canvass.graph.folders import (
     EDGES_FILE,
     MISSHAPEN,
@@ -44,12 +43,11 @@ from canvass.graph.folders import (
     states_table,
     verify_files,
 )
-from canvass.graph.printed_steps import identities_of, state_id
+from canvass.graph.printed_steps import state_id
 from canvass.graph.values import Columns, ValueTable, interned
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
 from canvass.steps.distinct import EDGES_FILE as KEY_EDGES_FILE
 from canvass.steps.distinct import KEYS_FILE, KeyTable, distinct_rows, offsets_of, places_of
-from canvass.steps.oracle import rules_digest
 from canvass.steps.step import Sends, Step, entry_cells, input_of, record_cells, state_cells
 from canvass.tlc import Function, Value, function
 from canvass.traces.actions import ACTIONS, Action
@@ -479,9 +477,6 @@ def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, An
     }
 
 
-_CHUNK: Final = 1 << 17
-
-
 class MemberView(StateGraph):
     """The graph of one member."""
 
@@ -560,24 +555,6 @@ class MemberView(StateGraph):
         led_to = np.zeros(self.state_count, dtype=np.bool_)
         led_to[self._target[self._target != self._source]] = True
         return np.flatnonzero(self.expanded & ~led_to).astype(np.int32)
-
-    @cached_property
-    def identities(self) -> NDArray[np.int64]:
-        """128 bits for each state, which do not depend on how the peers are numbered."""
-        graph = self.graph
-        every = identities_of(graph.state, graph.members, graph.log_offsets, graph.log)
-        return every[self._state]
-
-    def _labels(self) -> NDArray[np.int64]:
-        """Hash canonical steps, which do not depend on how the peers are numbered."""
-        arrays = {name: getattr(self.graph, name) for name in self.graph.__dataclass_fields__}
-        out = np.empty(self.edge_count, dtype=np.int64)
-        for start in range(0, self.edge_count, _CHUNK):
-            edges = self._number[start : start + _CHUNK].astype(np.int64)
-            keys = keys_of_edges(arrays, edges, self.graph.rules).view(np.int64)
-            out[start : start + _CHUNK] = keys[:, 0] ^ keys[:, 1]
-        # A key contains the digest of the rules; here keys of different rules are compared.
-        return out ^ np.uint64(rules_digest(self.graph.rules)).view(np.int64)
 
     def find(self, prefix: str) -> int | None:
         """Give the row of the state whose id begins with the text.

@@ -5,7 +5,6 @@ Nothing here reads a dump or runs TLC.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -302,17 +301,6 @@ class DumpView(StateGraph):
         """The rows of the initial states."""
         return np.flatnonzero(self._arrays.initial).astype(np.int32)
 
-    @property
-    def identities(self) -> NDArray[np.int64]:
-        """The ids as numbers."""
-        return self.ids.view(np.int64)
-
-    def _labels(self) -> NDArray[np.int64]:
-        """Hash the arguments of labels; 0 for none."""
-        hashes = [_hash(text) for text in self._arrays.argument_texts]
-        # The last one is that of no arguments, whose code is -1.
-        return np.array([*hashes, 0], dtype=np.int64)[self._arrays.arguments]
-
     def edge_texts(self) -> Mapping[str, tuple[Sequence[str], Rows]]:
         """Give the arguments of labels."""
         return {"arguments": (self._arrays.argument_texts, self._arrays.arguments[self.out_edge])}
@@ -344,9 +332,3 @@ class DumpView(StateGraph):
             given={} if code < 0 else {"arguments": arrays.argument_texts[code]},
             sends=[],
         )
-
-
-def _hash(text: str) -> int:
-    """Hash a text to 64 bits with a sign."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return int.from_bytes(digest[:8], "little", signed=True)

@@ -139,11 +139,6 @@ class StateGraph(ABC):
 
     @property
     @abstractmethod
-    def identities(self) -> NDArray[np.int64]:
-        """128 bits for each state, equal for states that differ in the numbering of peers only."""
-
-    @property
-    @abstractmethod
     def end(self) -> str:
         """The reason why some states are not expanded, as a clause."""
 
@@ -203,15 +198,6 @@ class StateGraph(ABC):
     def out_edge(self) -> Rows:
         """The number of each edge."""
         return self._number[self._out.order]
-
-    @cached_property
-    def out_label(self) -> NDArray[np.int64]:
-        """A hash of the input and sends of each edge, or of its label; equal in all graphs."""
-        return self._labels()[self._out.order]
-
-    @abstractmethod
-    def _labels(self) -> NDArray[np.int64]:
-        """Give the hashes of `out_label` in the order in which the edges were given."""
 
     @property
     def in_offsets(self) -> Offsets:

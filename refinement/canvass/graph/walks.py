@@ -1,4 +1,4 @@
-"""Walks through a state graph: shortest paths, neighbourhoods and strongly connected components.
+"""Walks through a state graph: shortest paths and neighbourhoods.
 
 SciPy visits states and edges in the order of their numbers, so the answer is always the same.
 """
@@ -343,75 +343,3 @@ def _more(
     distinct = np.unique(np.concatenate(beyond))
     counts = np.bincount(distinct // max(graph.state_count, 1), minlength=len(rows))
     return counts.astype(np.int32), edges
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Components:
-    """The components of a graph, the largest first, of equal ones that with the lowest row first.
-
-    Attributes
-    ----------
-    of
-        For each state the number of its component.
-    sizes
-        How many states each has.
-    examples
-        The lowest row of each.
-    terminal
-        Whether no edge leads out of it, and the steps of all its states are in the graph.
-    unexpanded
-        Whether the steps of some of its states are not in the graph.
-    """
-
-    of: Rows
-    sizes: NDArray[np.int64]
-    examples: Rows
-    terminal: NDArray[np.bool_]
-    unexpanded: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        """Count the components."""
-        return len(self.sizes)
-
-    def rows(self, component: int) -> Rows:
-        """Give the states of a component."""
-        return np.flatnonzero(self.of == component).astype(np.int32)
-
-
-def components(graph: StateGraph, actions: Collection[str] | None = None) -> Components:
-    """Find the strongly connected components.
-
-    Parameters
-    ----------
-    graph
-        The state graph.
-    actions
-        The actions whose edges count; all by default.
-
-    Raises
-    ------
-    GraphError
-        If the graph has no action of a name.
-    """
-    allowed = allowed_out(graph, actions)
-    matrix = _matrix(graph, allowed).copy()
-    matrix.sum_duplicates()  # With parallel edges SciPy does not end.
-    count, found = csgraph.connected_components(matrix, connection="strong")
-    _, first, sizes = np.unique(found, return_index=True, return_counts=True)
-    order = np.lexsort((first, -sizes))
-    number = np.empty(count, dtype=np.int32)
-    number[order] = np.arange(count, dtype=np.int32)
-    of: Rows = number[found]
-
-    source = np.repeat(of, np.diff(graph.out_offsets))[allowed]
-    leaving = np.zeros(count, dtype=np.bool_)
-    leaving[source[source != of[graph.out_target[allowed]]]] = True
-    unexpanded = np.zeros(count, dtype=np.bool_)
-    unexpanded[of[~graph.expanded]] = True
-    return Components(
-        of=of,
-        sizes=sizes[order].astype(np.int64),
-        examples=first[order].astype(np.int32),
-        terminal=~leaving & ~unexpanded,
-        unexpanded=unexpanded,
-    )

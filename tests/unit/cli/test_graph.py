@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,6 @@ from canvass.graph.build import cache_folder, load_model
 from canvass.spec import load_manifest
 from canvass.steps.distinct import EDGES_FILE, KEYS_FILE
 from support.graphs import graph_of
-from support.guide_examples import absent, block
 
 pytestmark = pytest.mark.tlc
 
@@ -55,15 +53,6 @@ def test_stats_say_what_the_manifest_of_the_spec_expects(command: Command, folde
     assert document["manifest"]["counts"]["expanded"] == entry.distinct_states
     assert sum(document["expandedByElectionState"].values()) == entry.distinct_states
     assert "Election.tla" in document["manifest"]["modules"]
-
-
-def test_the_projection_of_the_guide_is_that_of_the_graph(command: Command, folder: Path) -> None:
-    example = block("graph.md", "$ canvass graph project one")
-    words = shlex.split(example[0])[2:]
-    code, out, _ = command(*(folder if word == "one" else word for word in words))
-
-    assert code == 0
-    assert list(absent(example[1:], out.splitlines())) == []
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -6,14 +6,12 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from xml.dom import minidom
 
-import networkx as nx
 import pytest
 
-from canvass.cli import graph_query
 from canvass.graph.build import cache_folder, load_model
 from canvass.graph.open import open_view
+from canvass.graph.predicate import parse
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.run import RunFolder
 from support.graphs import graph_of
@@ -52,7 +50,6 @@ def test_states_are_found_by_id_and_by_condition(command: Command, folder: Path)
     one, state, _ = command("graph", "find", folder, found["shown"][0]["id"], "--format", "json")
     _, human, _ = command(
         "graph", "find", folder, "--where", where, "--show", "lamp.east.colour, last[2]",
-        "--limit", 2,
     )  # fmt: skip
 
     assert (code, one) == (0, 0)
@@ -60,7 +57,7 @@ def test_states_are_found_by_id_and_by_condition(command: Command, folder: Path)
     assert json.loads(state)["state"]["lamp"]["east"]["colour"] == "green"
     assert human.splitlines()[0] == "9 of 63 states"
     assert '"green", ' in human.splitlines()[1]
-    assert human.splitlines()[-1] == "  ... 7 more; --limit shows them"
+    assert len(human.splitlines()) == 10
 
 
 def test_a_path_leads_to_the_nearest_state_where_a_condition_holds(
@@ -69,75 +66,36 @@ def test_a_path_leads_to_the_nearest_state_where_a_condition_holds(
     where = 'lamp.east.colour = "green"'
     code, out, _ = command("graph", "path", folder, "--where", where, "--format", "json")
     hops = json.loads(out)
-    itf_code, itf, _ = command("graph", "export", folder, "--format", "itf", "--where", where)
-    states = json.loads(itf)["states"]
     same, _, _ = command("graph", "path", folder, "initial", hops[-1]["state"])
 
-    assert (code, itf_code, same) == (0, 0, 0)
+    assert (code, same) == (0, 0)
     assert command("graph", "path", folder, hops[-1]["state"], "--format", "json")[1] == out
-    assert [hop["action"] for hop in hops] == [one["#meta"].get("action") for one in states[1:]]
-    assert states[-1]["lamp"]["east"]["colour"] == "green"
-    assert all(state["lamp"]["east"]["colour"] != "green" for state in states[:-1])
+    view = open_view(folder)
+    colours = [view.tree(view.find(hop["state"]) or 0)["lamp"]["east"]["colour"] for hop in hops]
+    assert colours[-1] == "green"
+    assert "green" not in colours[:-1]
 
 
-def test_steps_components_and_projections(command: Command, folder: Path) -> None:
+def test_the_steps_at_a_state_are_shown(command: Command, folder: Path) -> None:
     _, out, _ = command("graph", "find", folder, "initial", "--format", "json")
     near = json.loads(out)
-    _, out, _ = command("graph", "components", folder, "--format", "json")
-    parts = json.loads(out)
-    _, out, _ = command("graph", "project", folder, "--by", "lamp.east.colour", "--format", "json")
-    classes = json.loads(out)
 
-    assert ({step["action"] for step in near["leaving"]}, near["entering"]) == (
-        {"Arrive", "Go"},
-        [],
-    )
-    assert (parts["count"], parts["largest"][0]["size"], parts["terminal"]) == (10, 54, 1)
-    assert {row["key"] for row in classes["classes"]} == {"red", "green", "amber"}
-    assert sum(row["count"] for row in classes["classes"]) == 63
-    assert sum(edge["count"] for edge in classes["edges"]) == 186
+    assert {step["action"] for step in near["leaving"]} == {"Arrive", "Go"}
+    assert near["entering"] == []
 
 
-def test_a_projection_says_how_many_steps_it_does_not_show(
-    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_states_where_a_condition_holds_are_drawn(
+    command: Command, tmp_path: Path, folder: Path
 ) -> None:
-    monkeypatch.setattr(graph_query, "CLASSES", 2)
-    words = ("graph", "project", folder, "--by", "lamp.east.colour")
-    _, text, _ = command(*words, "--format", "json")
-    found = json.loads(text)
-    _, human, _ = command(*words)
-
-    hidden = 186 - sum(edge["count"] for edge in found["edges"])
-    assert hidden > 0
-    assert f"1 class more with {63 - sum(one['count'] for one in found['classes'])} states" in human
-    assert f"and {hidden} steps from and to them" in human
-
-
-@pytest.mark.parametrize("form", ["dot", "graphml", "json"])
-def test_the_part_around_a_state_is_exported(
-    command: Command, tmp_path: Path, folder: Path, form: str
-) -> None:
-    file = tmp_path / "part"
-    code, out, err = command(
-        "graph", "export", folder, "--format", form, "--around", "initial", "--depth", 1,
-        "--out", file,
-    )  # fmt: skip
+    words = ("--format", "dot", "--where", "lamp.east.colour = 'green'", "--out", tmp_path / "part")
+    code, out, err = command("graph", "export", folder, *words)
     view = open_view(folder)
-    (start,) = view.initial.tolist()
-    ahead = view.out_target[view.out_offsets[start] : view.out_offsets[start + 1]].tolist()
-    behind = view.in_source[view.in_offsets[start] : view.in_offsets[start + 1]].tolist()
-    expected = {view.id_of(row) for row in {start, *ahead, *behind}}
-    text = file.read_text()
-    if form == "graphml":
-        minidom.parseString(text)
-        found = set(nx.parse_graphml(text))
-    elif form == "json":
-        found = {state["id"] for state in json.loads(text)["states"]}
-    else:
-        found = {line.split('"')[1] for line in text.splitlines() if "[label=" in line}
+    rows = parse("lamp.east.colour = 'green'").rows(view).tolist()
+    text = (tmp_path / "part").read_text()
 
     assert (code, out, err) == (0, "", "")
-    assert found == expected
+    drawn = {line.split('"')[1] for line in text.splitlines() if "[label=" in line}
+    assert drawn == {view.id_of(row) for row in rows}
 
 
 def test_hostile_names_do_not_break_out_of_an_export(command: Command, tmp_path: Path) -> None:
@@ -145,11 +103,8 @@ def test_hostile_names_do_not_break_out_of_an_export(command: Command, tmp_path:
     dump, folder = tmp_path / f"{name}.dot", tmp_path / "graph"
     dump.write_text(dot_text([{"s": name[:-1]}], []))
     command("graph", "build", dump, "--out", folder)
-    _, graphml, _ = command("graph", "export", folder, "--format", "graphml")
     _, dot, _ = command("graph", "export", folder, "--format", "dot")
 
-    minidom.parseString(graphml)
-    assert nx.parse_graphml(graphml).graph["title"] == 'a"];\\ <b>&\ufffd'
     assert dot.splitlines()[0] == 'digraph "a\\"];\\\\ <b>&\ufffd" {'
 
 
@@ -160,33 +115,12 @@ def test_what_a_graph_holds_cannot_steer_the_terminal(command: Command, tmp_path
     said = [command("graph", "build", dump, "--out", folder)]
     said.append(command("graph", "find", folder, "initial"))
     said.append(command("graph", "path", folder, "--where", "s = 'Y'"))
-    said.append(command("graph", "project", folder, "--by", "s"))
-    said.append(command("graph", "components", folder))
     said.append(command("graph", "stats", folder))
 
-    assert [code for code, _, _ in said] == [0] * 6
+    assert [code for code, _, _ in said] == [0] * 4
     for _, out, err in said:
         assert all(line.isprintable() for line in (out + err).splitlines())
     assert "\\u202e<b>" in said[1][1]
-
-
-def test_graphs_are_compared(command: Command, tmp_path: Path, folder: Path) -> None:
-    other = tmp_path / "other"
-    lines = (FIXTURES / "lights.dot").read_text().splitlines(keepends=True)
-    gone = next(place for place, line in enumerate(lines) if " -> " in line)
-    dump = tmp_path / "lights.dot"
-    dump.write_text("".join(lines[:gone] + lines[gone + 1 :]))
-    command("graph", "build", dump, "--out", other)
-    same, out, _ = command("graph", "diff", folder, folder)
-    code, differs, _ = command("graph", "diff", folder, other, "--format", "json")
-    document = json.loads(differs)
-
-    assert (same, out) == (0, "the same: 63 states\n")
-    assert code == 1
-    assert document["states"]["both"] == 63
-    assert sum(row["onlyFirst"] for row in document["actions"]) == 1
-    assert len(document["changed"]) == 1
-    assert command("graph", "diff", folder, other)[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -205,15 +139,8 @@ def test_graphs_are_compared(command: Command, tmp_path: Path, folder: Path) -> 
         (("find", "00000000000000000000000000000000"), 2, "no state has an id that begins with"),
         (("path",), 2, "name the state TO"),
         (("path", "initial", "initial", "--where", "TRUE"), 2, "name the state TO"),
-        (("project", "--by", " "), 2, "column 2: a value was expected, not the end"),
-        (("export", "--format", "itf"), 2, "a path needs its end"),
-        (("export", "--format", "itf", "--where", "last[2] = 77"), 1, "no state where that holds"),
+        (("find", "--where", " "), 2, "column 2: a value was expected, not the end"),
         (("export", "--format", "dot", "--where", "last[2] = 77"), 1, "no state where that holds"),
-        (
-            ("export", "--format", "itf", "--around", "initial", "--where", "TRUE"),
-            2,
-            "--around is not for a path",
-        ),
         (("export", "--format", "dot", "--out", "/no/such/file"), 2, "cannot be written"),
     ],
 )
@@ -256,7 +183,6 @@ def test_a_graph_of_a_specification_of_ones_own_is_built(command: Command, tmp_p
     assert set(manifest["origin"]["modules"]) == {"Clock.tla"}
     assert "TLC found: Invariant Early is violated.\n" in cut
     assert "(those found up to there)" in cut
-    assert command("graph", "diff", tmp_path / "a", tmp_path / "b")[0] == 1
 
 
 @pytest.mark.tlc

@@ -11,7 +11,7 @@ import pytest
 from canvass.graph.open import open_view
 from canvass.graph.predicate import parse
 from canvass.graph.project import project
-from canvass.graph.walks import around, components, shortest_path
+from canvass.graph.walks import around, shortest_path
 from support.grid_graph import write_grid
 
 OBJECTS = 5_000
@@ -31,7 +31,7 @@ def ask(folder: Path, side: int) -> tuple[int, int, int]:
     end = parse("corner").rows(view).tolist()
     both = parse("any(m in at: at[m].place = 0)").rows(view)
     path = shortest_path(view, view.initial.tolist(), end)
-    found = components(view)
+
     quotient = project(view, "at[0].place", limit=10)
     near = around(view, end[0], 3, 20)
     _, most = tracemalloc.get_traced_memory()
@@ -42,7 +42,7 @@ def ask(folder: Path, side: int) -> tuple[int, int, int]:
     assert view.edge_count == 2 * side * (side - 1) + side
     assert len(both) == 2 * side - 1
     assert len(path) == 2 * (side - 1)
-    assert (len(found), found.sizes.max(), found.terminal.sum()) == (side, side, 1)
+
     assert (quotient.counts.tolist(), quotient.left_out_classes) == ([side] * 10, side - 10)
     assert len(near.rows) == 13
     assert view.tree(end[0])["corner"] is True

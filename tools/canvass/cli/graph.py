@@ -1,8 +1,7 @@
 """``canvass graph``: make state graphs with TLC, and query them.
 
-This module has the commands that make graphs and show their size. Queries are in `graph_query`,
-comparison and export in `graph_export`, coverage by runs in `graph_coverage`. The work is in
-`canvass.graph`.
+This module has the commands that make graphs and show their size. Queries and exports are in
+`graph_query`, coverage by runs in `graph_coverage`. The work is in `canvass.graph`.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from canvass.cli import graph_export, graph_query
+from canvass.cli import graph_query
 from canvass.cli.graph_coverage import coverage
 from canvass.cli.graph_query import Answer, Folder
 from canvass.cli.options import Output
-from canvass.cli.output import CommandError, Format, emit, say
-from canvass.traces.counts import counted
+from canvass.cli.output import CommandError, Format, emit
 
 if TYPE_CHECKING:
-    from canvass.graph.artifact import Graph, Manifest
+    from canvass.graph.artifact import Manifest
     from canvass.graph.dump_folder import DumpManifest
+    from canvass.graph.view import StateGraph
     from canvass.tlc import TlcConfig
 
 
@@ -41,7 +40,6 @@ def register(app: typer.Typer) -> None:
     group.command("build")(build)
     group.command("stats")(stats)
     graph_query.add(group)
-    graph_export.add(group)
     group.command("coverage")(coverage)
     app.add_typer(group, name="graph")
 
@@ -77,6 +75,7 @@ def build(
     from canvass.cli.output import CheckProgress
     from canvass.graph.build import build_graph, load_model, models
     from canvass.graph.dump_import import import_dump
+    from canvass.graph.open import open_view
     from canvass.tlc import TlcOptions
 
     file = Path(model)
@@ -88,16 +87,16 @@ def build(
     if model in models():
         with CheckProgress(1, 1, model) as progress:
             chosen = load_model(model)
-            graph = build_graph(chosen, out, options=options, on_event=progress.on_event)
-        _print_stats(graph, Format.HUMAN)
+            build_graph(chosen, out, options=options, on_event=progress.on_event)
     elif file.is_file() and file.suffix != ".tla":
         whole, read = True if complete else None, graph_query.progress(_READ)
-        _show_dump(import_dump(file, out, complete=whole, on_progress=read))
+        import_dump(file, out, complete=whole, on_progress=read)
     else:
-        _show_dump(_build_dump(model, config, out, options))
+        _build_dump(model, config, out, options)
+    _show(open_view(out, verify=False))
 
 
-def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> DumpManifest:
+def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> None:
     """Build the graph of a model of the manifest, or of a file ``Spec.tla``."""
     from dataclasses import replace
 
@@ -115,7 +114,7 @@ def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> Dum
         module, settings, options = _of_manifest(model, options)
         name = model
     with CheckProgress(1, 1, name) as progress:
-        return build_dump(
+        build_dump(
             module,
             settings,
             out,
@@ -142,73 +141,25 @@ def _of_manifest(model: str, options: Any) -> tuple[Path, TlcConfig, Any]:
 
 def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
     """Show the origin and the size of a graph, and verify its files."""
-    from canvass.graph.artifact import MemberView
-    from canvass.graph.dump_folder import DumpView
     from canvass.graph.open import open_view
 
-    view = open_view(graph)
-    if isinstance(view, DumpView):
-        manifest = view.manifest
-        emit(output, GraphStats(manifest), lambda: _show_dump(manifest))
-    elif isinstance(view, MemberView):
-        _print_stats(view.graph, output)
+    _show(open_view(graph), output)
 
 
-def _show_dump(manifest: DumpManifest) -> None:
-    counts = manifest.counts
-    version = f"; TLC {manifest.origin.tlc_version}" if manifest.origin.tlc_version else ""
-    say(f"{manifest.model}: variables {', '.join(manifest.variables)}{version}")
-    found = manifest.origin.message
-    if found is not None:
-        say(f"TLC found: {found}")
-    whole = {
-        True: "all that there are",
-        False: "those found up to there" if found else "TLC did not come to the end",
-        None: "all of the dump",
-    }
-    if manifest.origin.cut and not found:
-        whole[False] = f"{' and '.join(manifest.origin.cut)} leaves out others"
-    say(
-        f"{counts.states:,} states ({whole[manifest.complete]}), {counts.initial:,} initial,"
-        f" {counts.expanded:,} expanded; {counts.values:,} distinct values"
-    )
-    say(f"{counts.edges:,} edges")
-    for name, count in counts.actions.items():
-        say(f"  edges     {name:<32} {count:>10,}")
-
-
-def _print_stats(graph: Graph, output: Format) -> None:
+def _show(view: StateGraph, output: Format = Format.HUMAN) -> None:
+    """Print what a graph is and how large."""
     import numpy as np
 
     from canvass.cluster.member import ElectionState
+    from canvass.graph.artifact import MemberView
+    from canvass.graph.dump_folder import DumpView
     from canvass.traces.layout import STATE_INDEX
 
-    manifest = graph.manifest
-    codes = graph.state[graph.expanded, STATE_INDEX["election_state"]]
-    found = np.bincount(codes, minlength=len(ElectionState)).tolist()
-    expanded = {state.value: found[code] for code, state in enumerate(ElectionState)}
-    emit(output, GraphStats(manifest, expanded), lambda: _show_stats(manifest, expanded))
-
-
-def _show_stats(manifest: Manifest, expanded: dict[str, int]) -> None:
-    counts = manifest.counts
-    hardening = f", hardened against {', '.join(manifest.rules.hardening)}" * bool(
-        manifest.rules.hardening
-    )
-    say(
-        f"{manifest.model}: {counted(manifest.rules.member_count, 'member')},"
-        f" revision {manifest.rules.revision}{hardening}; TLC {manifest.tlc_version}"
-    )
-    say(
-        f"{counts.states:,} states, {counts.expanded:,} of them expanded"
-        f" ({'all that there are' if manifest.complete else 'those near the roots'});"
-        f" {counts.tried:,} inputs tried"
-    )
-    say(
-        f"{counts.edges:,} edges with {counts.canonical:,} canonical forms;"
-        f" {counts.inputs:,} inputs, {counts.sends:,} lists of sends"
-    )
-    for title, numbers in (("expanded", expanded), ("edges", counts.actions)):
-        for name, count in numbers.items():
-            if count:
-                say(f"  {title:<9} {name:<32} {count:>10,}")
+    if isinstance(view, MemberView):
+        graph = view.graph
+        codes = graph.state[graph.expanded, STATE_INDEX["election_state"]]
+        found = np.bincount(codes, minlength=len(ElectionState)).tolist()
+        expanded = {state.value: found[code] for code, state in enumerate(ElectionState)}
+        emit(output, GraphStats(graph.manifest, expanded), "graph_stats")
+    elif isinstance(view, DumpView):
+        emit(output, GraphStats(view.manifest), "graph_stats_dump")

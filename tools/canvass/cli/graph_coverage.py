@@ -13,7 +13,7 @@ import typer
 
 from canvass.cli.graph_query import SHOWN, Answer, Folder
 from canvass.cli.options import Output
-from canvass.cli.output import CommandError, Format, complain, emit, say
+from canvass.cli.output import CommandError, Format, complain, emit
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
@@ -110,7 +110,13 @@ def coverage(
             for one in missed
         ],
     )
-    emit(output, report, lambda: _print_coverage(report))
+    if not len(met):
+        complain(
+            "no step of the runs is in the graph: are members, revision and hardenings the same?"
+        )
+    if malformed:
+        complain(f"{malformed} runs are malformed; canvass verify says why")
+    emit(output, report, "graph_coverage")
 
 
 def _counted(folder: Path, graph: Graph, edges: Any, met: Any) -> GraphCoverage:
@@ -134,21 +140,3 @@ def _counted(folder: Path, graph: Graph, edges: Any, met: Any) -> GraphCoverage:
             if steps[code]
         ],
     )
-
-
-def _print_coverage(found: CoverageReport) -> None:
-    coverage = found.coverage
-    say(
-        f"{coverage.covered:,} of {coverage.steps:,} distinct steps of {coverage.model} are taken"
-        f" in {counted(found.events, 'event')} of {counted(found.runs, 'run')}"
-    )
-    if not coverage.covered:
-        complain(
-            "no step of the runs is in the graph: are members, revision and hardenings the same?"
-        )
-    if found.malformed:
-        complain(f"{found.malformed} runs are malformed; canvass verify says why")
-    for row in coverage.actions:
-        say(f"  {row.action:<32} {row.covered:>8,} of {row.steps:>8,}")
-    for one in found.missed:
-        say(f"  never taken: {one.source[:12]} -> {one.target[:12]}  {one.action}")

@@ -1,4 +1,4 @@
-"""``canvass graph find|path|components|project``: queries of a state graph.
+"""``canvass graph find|path|export``: queries of a state graph.
 
 The arguments that all commands of ``canvass graph`` share are here, too. Exit code 1: there is no
 such state or path.
@@ -7,6 +7,7 @@ such state or path.
 from __future__ import annotations
 
 from collections import Counter
+from enum import Enum
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -22,15 +23,14 @@ from canvass.cli.output import (
     complain,
     emit,
     progress_console,
-    say,
+    result_console,
+    write_file,
 )
-from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from canvass.graph.folders import Offsets, Rows
-    from canvass.graph.project import QuotientEdge
     from canvass.graph.view import StateGraph, Tree
     from canvass.graph.walks import Hop
 
@@ -44,98 +44,17 @@ Where = Annotated[
 ]
 SHOWN: Final = 20
 """Rows that a person is shown of each kind; the output says how many more there are."""
+MOST_STATES: Final = 20_000
+"""States of a picture: more than Graphviz can lay out."""
 
 STATE_HELP: Final = "The beginning of a state's id, or 'initial' for the only initial state."
 INITIAL: Final = "initial"
+_PATIENCE_S: Final = 2.0
+"""How long a question may take before its progress is shown, and then between two lines."""
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel"):
     """The JSON document of a command of ``canvass graph``, or a part of it."""
-
-
-def row_of(graph: StateGraph, state: str) -> int:
-    """Give the row of a state that the command line names.
-
-    Raises
-    ------
-    CommandError
-        If there is none.
-    GraphError
-        If several ids begin with the text, or the text is no beginning of an id.
-    """
-    if state == INITIAL:
-        initial = graph.initial.tolist()
-        if len(initial) != 1:
-            raise CommandError(f"the graph has {len(initial)} initial states; name one by its id")
-        return int(initial[0])
-    row = graph.find(state)
-    if row is None:
-        raise CommandError(f"no state has an id that begins with {state}")
-    return row
-
-
-def rows_where(graph: StateGraph, where: str) -> list[int]:
-    """Give the states in which a condition holds.
-
-    Raises
-    ------
-    PredicateError
-        If the text is no condition of this graph.
-    """
-    from canvass.graph.predicate import parse
-
-    predicate = parse(where)
-    rows: list[int] = predicate.rows(graph, progress(EVALUATED)).tolist()
-    if not rows:
-        for line in predicate.unknown_names(graph):
-            complain(line)
-    return rows
-
-
-def progress(line: str) -> Callable[[int, int], None]:
-    """Give a function that now and then prints a line with two numbers: how far long work is."""
-    console, due = progress_console(), [monotonic() + _PATIENCE_S]
-
-    def report(*numbers: int) -> None:
-        if monotonic() >= due[0]:
-            due[0] += _PATIENCE_S
-            console.print(line.format(*numbers))
-
-    return report
-
-
-EVALUATED: Final = "evaluated for {:,} of {:,} distinct values"
-
-
-def note_of(graph: StateGraph, row: int) -> str:
-    """Describe a state in a few words: a member's election state and role."""
-    marks = "" if graph.expanded[row] else "  not expanded"
-    if graph.kind == "member":
-        tree = graph.tree(row)
-        marks = f"  {tree['electionState']} {tree['role']}{marks}"
-    return marks
-
-
-def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Give the fields of a state as lines of text, short parts on one line."""
-    from canvass.lanes.of_counterexample import part_path
-
-    for name, value in tree.items():
-        place = part_path(path, name)
-        if isinstance(value, dict) and len(msgspec.json.encode(value)) > 100:
-            yield from leaves(value, place)
-        elif isinstance(value, list) and len(msgspec.json.encode(value)) > 100:
-            yield from leaves({f"{number}": item for number, item in enumerate(value, 1)}, place)
-        else:
-            yield place, value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-_PATIENCE_S: Final = 2.0
-"""How long a question may take before its progress is shown, and then between two lines."""
-CLASSES: Final = 50
-"""The most classes of a projection; the largest are kept."""
-CHANGES: Final = 12
-"""The most changes of a step that are printed."""
 
 
 class NearState(Answer, frozen=True):
@@ -180,56 +99,92 @@ class PathStep(Answer, frozen=True):
     edge: int
 
 
-class LeftOut(Answer, frozen=True, omit_defaults=True):
-    """The numbers of things that are not shown."""
+class ExportFormat(str, Enum):
+    """Formats of other tools."""
 
-    states: int
-    edges: int
-    classes: int | None = None
-
-
-class Component(Answer, frozen=True):
-    """A strongly connected component: its size, one of its states, whether no step leaves it."""
-
-    size: int
-    example: str
-    terminal: bool
+    DOT = "dot"
+    PARQUET = "parquet"
 
 
-class ComponentsFound(Answer, frozen=True):
-    """The strongly connected components of a graph, and some of them."""
+def row_of(graph: StateGraph, state: str) -> int:
+    """Give the row of a state that the command line names.
 
-    count: int
-    terminal: int
-    unexpanded: int
-    largest: list[Component]
-    terminals: list[Component]
+    Raises
+    ------
+    CommandError
+        If there is none.
+    GraphError
+        If several ids begin with the text, or the text is no beginning of an id.
+    """
+    if state == INITIAL:
+        initial = graph.initial.tolist()
+        if len(initial) != 1:
+            raise CommandError(f"the graph has {len(initial)} initial states; name one by its id")
+        return int(initial[0])
+    row = graph.find(state)
+    if row is None:
+        raise CommandError(f"no state has an id that begins with {state}")
+    return row
 
 
-class StateClass(Answer, frozen=True):
-    """States that agree in an expression: its value, the value as TLA+ text, one of the states."""
+def rows_where(graph: StateGraph, where: str) -> list[int]:
+    """Give the states in which a condition holds.
 
-    key: Any
-    label: str
-    count: int
-    example: str
+    Raises
+    ------
+    PredicateError
+        If the text is no condition of this graph.
+    """
+    from canvass.graph.predicate import parse
+
+    predicate = parse(where)
+    report = progress("evaluated for {:,} of {:,} distinct values")
+    rows: list[int] = predicate.rows(graph, report).tolist()
+    if not rows:
+        for line in predicate.unknown_names(graph):
+            complain(line)
+    return rows
 
 
-class Projection(Answer, frozen=True):
-    """The classes of states, and the steps between them by the numbers of the classes."""
+def progress(line: str) -> Callable[[int, int], None]:
+    """Give a function that now and then prints a line with two numbers: how far long work is."""
+    console, due = progress_console(), [monotonic() + _PATIENCE_S]
 
-    by: str
-    classes: list[StateClass]
-    edges: tuple[QuotientEdge, ...]
-    left_out: LeftOut
+    def report(*numbers: int) -> None:
+        if monotonic() >= due[0]:
+            due[0] += _PATIENCE_S
+            console.print(line.format(*numbers))
+
+    return report
+
+
+def _note_of(graph: StateGraph, row: int) -> str:
+    """Describe a state in a few words: a member's election state and role."""
+    marks = "" if graph.expanded[row] else "  not expanded"
+    if graph.kind == "member":
+        tree = graph.tree(row)
+        marks = f"  {tree['electionState']} {tree['role']}{marks}"
+    return marks
+
+
+def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Give the fields of a state as lines of text, short parts on one line."""
+    from canvass.lanes.of_counterexample import part_path
+
+    for name, value in tree.items():
+        place, text = part_path(path, name), msgspec.json.encode(value).decode()
+        if isinstance(value, dict | list) and len(text) > 100:
+            parts = value if isinstance(value, dict) else dict(enumerate(value, 1))
+            yield from _leaves({str(key): part for key, part in parts.items()}, place)
+        else:
+            yield place, value if isinstance(value, str) else text
 
 
 def add(group: typer.Typer) -> None:
     """Add the commands to the group."""
     group.command("find")(find)
     group.command("path")(path)
-    group.command("components")(components)
-    group.command("project")(project)
+    group.command("export")(export)
 
 
 def find(
@@ -240,7 +195,6 @@ def find(
         str | None,
         typer.Option("--show", metavar="EXPR", help="With --where: values to print of each state."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of states to show.")] = SHOWN,
     output: Output = Format.HUMAN,
 ) -> None:
     """Show a state and the steps that leave and enter it, or the states where EXPR holds.
@@ -253,14 +207,18 @@ def find(
         raise CommandError("name a STATE, or a condition with --where, and not both")
     opened = open_view(graph)
     if state is not None:
-        _show_state(opened, row_of(opened, state), output)
+        one = _state(opened, row_of(opened, state))
+        emit(output, one, "graph_state", leaves=list(_leaves(one.state)), most=SHOWN)
         return
     assert where is not None
-    _show_found(opened, rows_where(opened, where), show, limit, output)
+    rows = rows_where(opened, where)
+    _show_found(opened, rows, show, output)
+    if not rows:
+        raise typer.Exit(EXIT_UNEXPECTED)
 
 
-def _show_state(graph: StateGraph, row: int, output: Format) -> None:
-    answer = StateAnswer(
+def _state(graph: StateGraph, row: int) -> StateAnswer:
+    return StateAnswer(
         id=graph.id_of(row),
         initial=graph.is_initial(row),
         expanded=bool(graph.expanded[row]),
@@ -268,7 +226,6 @@ def _show_state(graph: StateGraph, row: int, output: Format) -> None:
         leaving=_near(graph, row, graph.out_offsets, graph.out_action, graph.out_target),
         entering=_near(graph, row, graph.in_offsets, graph.in_action, graph.in_source),
     )
-    emit(output, answer, lambda: _print_state(answer))
 
 
 def _near(
@@ -286,44 +243,15 @@ def _near(
     )
 
 
-def _print_state(one: StateAnswer) -> None:
-    initial = "  initial" if one.initial else ""
-    say(f"{one.id}{initial}{'' if one.expanded else '  not expanded'}")
-    for name, value in leaves(one.state):
-        say(f"  {name:<34} {value}")
-    for sign, steps in (("->", one.leaving), ("<-", one.entering)):
-        for step in steps[:SHOWN]:
-            times = f" ({step.count})" if step.count > 1 else ""
-            say(f"  {sign} {step.state}  {step.action}{times}")
-        if len(steps) > SHOWN:
-            say(f"  {sign} {len(steps) - SHOWN:,} more (--format json has all)")
-
-
-def _show_found(
-    graph: StateGraph, rows: list[int], show: str | None, limit: int, output: Format
-) -> None:
+def _show_found(graph: StateGraph, rows: list[int], show: str | None, output: Format) -> None:
     from canvass.graph.project import values_at
 
-    shown = rows[:limit]
+    shown = rows[:SHOWN] if output is Format.HUMAN else rows
     values = [None] * len(shown) if show is None else values_at(graph, show, shown)
-    found = StatesFound(
-        count=len(rows),
-        of=graph.state_count,
-        shown=[
-            StateFound(graph.id_of(row), value) for row, value in zip(shown, values, strict=True)
-        ],
-    )
-
-    def print_found() -> None:
-        say(f"{found.count:,} of {found.of:,} states")
-        for row, one in zip(shown, found.shown, strict=True):
-            say(f"  {one.id}{note_of(graph, row) if one.value is None else f'  {one.value}'}")
-        if len(rows) > len(shown):
-            say(f"  ... {len(rows) - len(shown):,} more; --limit shows them")
-
-    emit(output, found, print_found)
-    if not rows:
-        raise typer.Exit(EXIT_UNEXPECTED)
+    states = [StateFound(graph.id_of(row), value) for row, value in zip(shown, values, strict=True)]
+    found = StatesFound(count=len(rows), of=graph.state_count, shown=states)
+    notes = {graph.id_of(row): _note_of(graph, row) for row in rows[:SHOWN]}
+    emit(output, found, "graph_found", notes=notes)
 
 
 def path(
@@ -356,111 +284,60 @@ def path(
         complain(f"no path leads {begin} {goal}")
         raise typer.Exit(EXIT_UNEXPECTED) from None
     steps = [PathStep(hop.action, opened.id_of(hop.target), hop.edge) for hop in hops]
-    emit(output, steps, lambda: _print_path(opened, hops))
+    changed = [] if output is Format.JSON else [_changes(opened, hop) for hop in hops]
+    emit(output, steps, "graph_path", changed=changed)
 
 
-def _print_path(graph: StateGraph, hops: list[Hop]) -> None:
+def _changes(graph: StateGraph, hop: Hop) -> tuple[str, list[str]]:
+    """What the state after a step is, in a few words, and what the step has changed."""
     from canvass.tlc.changes import state_changes
 
-    if not hops:
-        say("the state is there from the beginning: no step is needed")
-    for hop in hops:
-        say(f"{hop.action:<32} {graph.id_of(hop.target)}{note_of(graph, hop.target)}")
-        changes = state_changes(graph.state(hop.source), graph.state(hop.target))
-        for change in changes[:CHANGES]:
-            say(f"    {change}")
-        if len(changes) > CHANGES:
-            say(f"    ... {counted(len(changes) - CHANGES, 'change')} more")
+    changes = state_changes(graph.state(hop.source), graph.state(hop.target))
+    return _note_of(graph, hop.target), list(map(str, changes))
 
 
-def components(graph: Folder, output: Output = Format.HUMAN) -> None:
-    """Show the strongly connected components: sets of states that all lead to each other.
-
-    No step leaves a terminal component. A component is not called terminal if the steps of one of
-    its states are not in the graph.
-    """
-    from canvass.graph.open import open_view
-    from canvass.graph.walks import components as find_components
-
-    opened = open_view(graph)
-    found = find_components(opened)
-    ends = found.terminal.nonzero()[0].tolist()
-
-    def named(numbers: Iterable[int]) -> list[Component]:
-        return [
-            Component(
-                size=int(found.sizes[number]),
-                example=opened.id_of(int(found.examples[number])),
-                terminal=bool(found.terminal[number]),
-            )
-            for number in numbers
-        ]
-
-    answer = ComponentsFound(
-        count=len(found),
-        terminal=len(ends),
-        unexpanded=int(found.unexpanded.sum()),
-        largest=named(range(min(SHOWN, len(found)))),
-        terminals=named(ends[:SHOWN]),
-    )
-    emit(output, answer, lambda: _print_components(opened, answer, int((found.sizes == 1).sum())))
-
-
-def _print_components(graph: StateGraph, found: ComponentsFound, single: int) -> None:
-    say(
-        f"{found.count:,} components, {single:,} of them of one state; {found.terminal:,} terminal,"
-        f" {found.unexpanded:,} with states that are not expanded"
-    )
-    for title, components in (("largest", found.largest), ("terminal", found.terminals)):
-        for one in components:
-            note = note_of(graph, row_of(graph, one.example))
-            say(f"  {title:<9} {one.size:>10,} states, such as {one.example}{note}")
-
-
-def project(
+def export(
     graph: Folder,
-    by: Annotated[
-        str,
-        typer.Option(
-            "--by", metavar="EXPR", help="One expression, or several separated by commas."
-        ),
-    ],
-    output: Output = Format.HUMAN,
+    form: Annotated[ExportFormat, typer.Option("--format", metavar="FORM", help="See above.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write, or folder. Default: stdout.")
+    ] = None,
+    where: Where = None,
 ) -> None:
-    """Put states with the same EXPR into one class; show the classes and the steps between them."""
+    """Write a graph for other tools: Graphviz, or what reads Parquet.
+
+    dot holds states and the steps between them: those where EXPR holds, or all. parquet is a new
+    folder with all states and steps as tables, a column a variable.
+
+    Exit code 1: there is no state where EXPR holds; nothing is written.
+    """
+    from canvass.graph.export import to_dot
     from canvass.graph.open import open_view
-    from canvass.graph.project import project as find_quotient
 
     opened = open_view(graph)
-    found = find_quotient(opened, by, limit=CLASSES, on_progress=progress(EVALUATED))
-    rows = zip(
-        found.keys, found.labels, found.counts.tolist(), found.examples.tolist(), strict=True
-    )
-    answer = Projection(
-        by=by,
-        classes=[
-            StateClass(key, label, count, opened.id_of(row)) for key, label, count, row in rows
-        ],
-        edges=found.edges,
-        left_out=LeftOut(found.left_out_states, found.left_out_edges, found.left_out_classes),
-    )
-    emit(output, answer, lambda: _print_classes(answer))
+    if form is ExportFormat.PARQUET:
+        from canvass.graph.parquet import write_parquet
 
-
-def _print_classes(found: Projection) -> None:
-    width = max(len(one.label) for one in found.classes)
-    for number, one in enumerate(found.classes):
-        say(f"{one.label:<{width}}  {one.count:>10,} states, such as {one.example}")
-        steps = Counter[int]()
-        for edge in found.edges:
-            if edge.source == number and edge.target != number:
-                steps[edge.target] += edge.count
-        for target, count in sorted(steps.items()):
-            say(f"    {count:>10,} -> {found.classes[target].label}")
-    left = found.left_out
-    if left.classes:
-        say(
-            f"... {counted(left.classes, 'class', 'classes')} more"
-            f" with {counted(left.states, 'state')}, and {counted(left.edges, 'step')}"
-            " from and to them"
+        if out is None:
+            raise CommandError("--format parquet makes a folder: name a new one with --out")
+        if where is not None:
+            raise CommandError("--format parquet holds the whole graph; choose in a query instead")
+        write_parquet(opened, out)
+        return
+    rows = list(range(opened.state_count)) if where is None else rows_where(opened, where)
+    if not rows:
+        complain("there is no state where that holds")
+        raise typer.Exit(EXIT_UNEXPECTED)
+    if len(rows) > MOST_STATES:
+        raise CommandError(
+            f"{len(rows):,} states are more than {MOST_STATES:,}: choose with --where, or export"
+            " to parquet"
         )
+    text = to_dot(opened, rows)
+    if out is None:
+        result_console().out(text, end="", highlight=False)
+        return
+    try:
+        write_file(out, text)
+    except OSError as error:
+        raise CommandError(f"{out} cannot be written: {error.strerror}") from None

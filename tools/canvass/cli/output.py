@@ -13,7 +13,9 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
@@ -22,8 +24,9 @@ from canvass.traces.errors import file_named_in_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+    from jinja2 import Environment
+    from markupsafe import Markup
     from rich.console import Console
     from rich.status import Status
 
@@ -121,28 +124,74 @@ def write_json(value: object) -> None:
 
 
 def emit(
-    output: Enum, document: object, show: Callable[[], object], **others: Callable[[], str]
+    output: Enum, found: object, template: str | Callable[[], object], **values: object
 ) -> None:
     """Write a result to stdout in the form that the user chose.
 
     Parameters
     ----------
     output
-        The form: a `Format`, or a member of an enum with more forms.
-    document
-        The result as a typed value, or a function that returns it; it becomes the JSON document.
-    show
-        Writes the result for a person.
-    others
-        For further forms, such as ``junit``, a function that returns the text.
+        The form: JSON, or text for a person.
+    found
+        The result as a typed value. It is the JSON document, and ``found`` in the template.
+    template, values
+        As in `show`.
     """
     with file_named_in_errors(STDOUT_NAME):
         if output.value == Format.JSON.value:
-            write_json(document() if callable(document) else document)
-        elif output.value in others:
-            sys.stdout.write(others[output.value]())
+            write_json(found)
+        elif callable(template):
+            template()
         else:
-            show()
+            show(template, found=found, **values)
+
+
+def show(template: str, **values: object) -> None:
+    """Write a text for a person to stdout.
+
+    Parameters
+    ----------
+    template
+        Name of a template beside this module, without its suffix. Its own text may have styles of
+        rich, such as ``[bold]``. In values, styles have no effect, and control characters are
+        escaped.
+    values
+        What the template names.
+    """
+    from rich.text import Text
+
+    text = _templates().get_template(f"{template}.txt.jinja").render(**values)
+    result_console().print(Text.from_markup(text, emoji=False), end="")
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from canvass.traces.counts import counted
+
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,  # So that the text of a macro is not escaped again.
+        finalize=_literal,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters["f"] = format
+    made.filters["counted"] = counted
+    return made
+
+
+def _literal(value: object) -> Markup:
+    """A value as text in which nothing is a style."""
+    from markupsafe import Markup
+    from rich.markup import escape
+
+    from canvass.lanes.model import visible
+
+    return value if isinstance(value, Markup) else Markup(escape(visible(str(value))))
 
 
 def write_file(path: Path, text: str) -> None:

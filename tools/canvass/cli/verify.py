@@ -6,7 +6,7 @@ This module has the command line, the progress and the output; `canvass.conforma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -26,6 +26,7 @@ from canvass.cli.output import (
     emit,
     result_console,
     write_file,
+    write_text,
 )
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def verify(
     """
     runs = [path for path in paths if kind_of(path) is not PathKind.LOG_FILE]
     need_runs(runs, "canvass verify", logs=True)
-    from canvass.cli.log_units import as_given, import_units
+    from canvass.cli.log_units import import_units
     from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
     from canvass.conformance.verify import make_lookup
@@ -174,12 +175,12 @@ def verify(
     found = _checked(list(import_units(paths)), lookup, engine, timeout, jobs)
     if html is not None:
         write_file(html, _page(found, lookup, html.parent))
-    emit(
-        output,
-        lambda: to_report(as_given(found), _explained(found.runs, lookup)),
-        lambda: _show(found.runs, found.counts, _explained(found.runs, lookup)),
-        junit=lambda: to_junit(found),
-    )
+    if output is VerifyFormat.JUNIT:
+        write_text(to_junit(found))
+    else:
+        explained = _explained(found.runs, lookup)
+        report = to_report(found, explained)
+        emit(output, report, lambda: _show(found.runs, found.counts, explained))
     raise typer.Exit(found.exit_code)
 
 
@@ -203,13 +204,11 @@ def _checked(
 
 def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
     """Draw the page of the divergences; its links are relative to its folder."""
-    from canvass.cli.log_units import as_given, run_given
     from canvass.conformance.html import to_html
     from canvass.conformance.report import make_cases
 
     cases = make_cases(found.runs, lookup, MAX_REPORTS)
-    named = [replace(case, run=run_given(case.run)) for case in cases]
-    return to_html(as_given(found), named, _who_led(found), folder)
+    return to_html(found, cases, _who_led(found), folder)
 
 
 def _who_led(found: CorpusVerdict) -> list[str]:
@@ -263,8 +262,6 @@ def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedSt
 def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[RefusedStep]) -> None:
     from rich.text import Text
 
-    from canvass.cli.log_units import run_given
-    from canvass.cli.output import typed
     from canvass.conformance.report import (
         about,
         divergence_lines,
@@ -274,15 +271,16 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Refuse
         place_of,
         revision_lines,
         run_names,
+        shared_id_remark,
         show_command,
         summary,
         timing_lines,
     )
+    from canvass.conformance.verdict import shared_ids
     from canvass.lanes.model import visible
 
     console = result_console()
-    given = [run_given(run) for run in runs]
-    names = run_names(given)
+    names = run_names(runs)
     width = max(map(len, names), default=0)
     for run, run_name in zip(runs, names, strict=True):
         name = run.verdict.value
@@ -294,13 +292,11 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Refuse
         for line, style in divergence_lines(explanation):
             console.print(Text(line, _STYLES[style]))
         first = run.divergences[0]
-        log = log_lines_of(run, first.member, first.step)
-        what = "the step in the trace" if log is None else log.what
-        place = place_of(run, first) if log is None else log.first
-        console.print(Text(f"\n  {what}: {visible(str(place))}"))
+        console.print(Text(f"\n  the step in the trace: {visible(str(place_of(run, first)))}"))
+        if (log := log_lines_of(run, first.member, first.step)) is not None:
+            console.print(Text(f"  {log.what}: {visible(str(log.first))}"))
         _show_hazards(run)
-        again = show_command(run_given(run).path, first).replace("canvass", typed(), 1)
-        console.print(Text(f"\n  See it again: {again}"))
+        console.print(Text(f"\n  See it again: {show_command(run.path, first)}"))
     hidden = len(wrong) - len(explained)
     if hidden > 0:
         console.print(Text(f"\n{hidden} more runs diverge; verify one alone for its report."))
@@ -313,6 +309,8 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Refuse
         if len(run.timing) > MAX_REPORTS:
             console.print(Text(f"\n{len(run.timing) - MAX_REPORTS} more in --format json"))
     console.print()
+    for shared in shared_ids(runs)[:MAX_REPORTS]:
+        console.print(Text(shared_id_remark(shared.run_id, len(shared.paths), shared.paths)))
     for said in (*revision_lines(runs), meaning(runs), *limits(runs)):
         if said:
             console.print(Text(said))
