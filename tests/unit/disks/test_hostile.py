@@ -16,7 +16,8 @@ from random import Random
 
 import pytest
 
-from canvass.cli.disks import lines
+from canvass.cli.disks import values
+from canvass.cli.output import rendered
 from canvass.disks.files import NAMES
 from canvass.disks.findings import DiskError
 from canvass.disks.verdict import assess
@@ -114,7 +115,7 @@ def is_assessed_or_refused(folder: Path) -> str:
         assert text.isprintable()
         return text
     assert verdict.exit_code in (0, 1, 2, 3)
-    for line in lines(verdict):
+    for line in rendered("disks", found=verdict, **values(verdict)).splitlines():
         assert line.isprintable(), line
     return verdict.verdict
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,18 +21,14 @@ from canvass.cli.output import (
     Stages,
     complain,
     emit,
-    say,
 )
-from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.aeron_driver.compilation import ClassPath, Driver
     from canvass.aeron_driver.drivable import GraphSteps
     from canvass.aeron_driver.driving import Observer, Steps
-    from canvass.aeron_driver.report import DriveReport, Group, Part, TraceReport
+    from canvass.aeron_driver.report import DriveReport, Part
     from canvass.graph.artifact import Graph
-
-SHOWN_GROUPS: Final = 12
 
 
 def register(app: typer.Typer) -> None:
@@ -98,7 +94,7 @@ def drive(
         raise CommandError(f"{opened.manifest.model} is hardened: Aeron follows other rules")
     _compare_revisions("the graph", opened.rules.revision, path)
     report = _drive(driver, opened, disabled=disabled, seed=vary)
-    emit(output, report, lambda: _show(report))
+    emit(output, report, "drive")
     raise typer.Exit(EXIT_OK if report.is_expected else EXIT_UNEXPECTED)
 
 
@@ -121,7 +117,7 @@ def _drive_runs(driver: Driver, paths: list[Path], output: Format) -> int:
         _compare_revisions("a run", rules.revision, driver.class_path)
     with _progress("steps of the runs") as progress:
         report = drive_runs(driver, found, progress)
-    emit(output, report, lambda: _show_runs(report))
+    emit(output, report, "drive_runs")
     return EXIT_OK if report.is_expected else EXIT_UNEXPECTED
 
 
@@ -193,65 +189,3 @@ def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
     with Stages() as stages:
         stages.stage(title)
         yield lambda done, total: stages.detail(f"{done:,} of {total:,} steps")
-
-
-def _show(report: DriveReport) -> None:
-    say(
-        f"{report.model} ({counted(report.members, 'member')}, revision {report.revision})"
-        f" on the Java of Aeron {report.release}"
-    )
-    parts = (("edges", report.edges), ("hidden state varied", report.hidden))
-    for title, part in (*parts, ("disabled inputs", report.disabled)):
-        if part is not None:
-            _show_part(title, part)
-
-
-def _show_runs(report: TraceReport) -> None:
-    driven = f"{counted(report.runs, 'run')}, {counted(report.events, 'event')}"
-    say(f"{driven}, on the Java of Aeron {report.release}")
-    for reason in report.not_drivable:
-        say(f"  not driven {reason.count:>9,}  {reason.name}: {reason.reason}")
-    for part in report.parts:
-        title = f"distinct steps ({counted(part.members, 'member')}, revision {part.revision})"
-        _show_part(title, part.steps)
-
-
-def _show_part(title: str, part: Part) -> None:
-    rate = part.driven / part.seconds if part.seconds else 0
-    say("")
-    say(
-        f"{title}: {part.driven:,} of {part.tried:,} driven in {part.seconds:.1f} s"
-        f" ({rate:,.0f}/s): {part.equal:,} equal, {part.different:,} different"
-        f" ({part.explained:,} of them in reviewed classes)"
-    )
-    for reason in part.not_drivable:
-        say(f"  not driven {reason.count:>9,}  {reason.name}: {reason.reason}")
-    say(f"  {'action':<32} {'driven':>9} {'equal':>9} {'different':>9}")
-    for row in part.actions:
-        if row.driven:
-            say(f"  {row.action:<32} {row.driven:>9,} {row.equal:>9,} {row.different:>9,}")
-    for group in part.groups[:SHOWN_GROUPS]:
-        _show_group(group)
-    if len(part.groups) > SHOWN_GROUPS:
-        say(f"  ... and {len(part.groups) - SHOWN_GROUPS} more groups (--format json has all)")
-
-
-def _show_group(group: Group) -> None:
-    said = "run " if group.example.event else "spec"
-    known = f" [{group.known}]" if group.known else ""
-    say("")
-    say(f"  {group.count:,} x {group.action} in {group.place}: {', '.join(group.fields)}{known}")
-    if group.hidden:
-        say(f"    with    {', '.join(group.hidden)}")
-    say(f"    spec    {group.operator}")
-    say(f"    java    {group.java}")
-    say(f"    state   {group.example.state}")
-    say(f"    input   {group.example.input}")
-    if group.example.event:
-        say(f"    event   {group.example.event}")
-    for each in group.example.fields:
-        say(f"    {each.field}")
-        say(f"      {said}  {each.spec}")
-        say(f"      java  {each.java}")
-    if group.example.note:
-        say(f"    note    {group.example.note}")

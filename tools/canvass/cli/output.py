@@ -160,8 +160,13 @@ def show(template: str, **values: object) -> None:
     """
     from rich.text import Text
 
-    text = _templates().get_template(f"{template}.txt.jinja").render(**values)
-    result_console().print(Text.from_markup(text, emoji=False), end="")
+    text = Text.from_markup(rendered(template, **values), emoji=False)
+    result_console().print(text, end="")
+
+
+def rendered(template: str, **values: object) -> str:
+    """Give the text that `show` writes, with the marks of its styles."""
+    return _templates().get_template(f"{template}.txt.jinja").render(**values)
 
 
 @cache
