@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -18,7 +18,7 @@ from typing import Final
 
 import typer
 
-from canvass.cli.output import EXIT_ERROR, result_console
+from canvass.cli.output import EXIT_ERROR, show
 from canvass.version import DISTRIBUTION, EXTRAS, VERSION, install_command
 
 _ADDED_SINCE_2_15: Final = (
@@ -191,22 +191,6 @@ def _problem(subject: str, error: Exception) -> Prerequisite:
     return Prerequisite(subject, Status.PROBLEM, reason, fix)
 
 
-def show(findings: Iterable[Prerequisite]) -> None:
-    """Write the findings for a person to stdout."""
-    from rich.text import Text
-
-    console = result_console()
-    style = {Status.OK: "green", Status.ABSENT: "yellow", Status.PROBLEM: "bold red"}
-    for finding in findings:
-        console.print(
-            Text(f"{finding.status.value:<8}", style[finding.status]),
-            Text(f"{finding.subject:<14}"),
-            Text(finding.detail),
-        )
-        if finding.fix:
-            console.print(Text(f"{'':<8} {'':<14} fix: {finding.fix}"))
-
-
 def register(app: typer.Typer) -> None:
     """Add the sub-command."""
     app.command("doctor")(doctor)
@@ -218,7 +202,6 @@ def doctor() -> None:
     Exit code 0: canvass can work here. 2: it cannot. A missing extra is no problem.
     """
     findings = examine()
-    show(findings)
+    show("doctor", findings=findings)
     if any(one.status is Status.PROBLEM for one in findings):
-        result_console().print("canvass cannot work here yet: see the fixes above")
         raise typer.Exit(EXIT_ERROR)

@@ -5,10 +5,9 @@ Only the shape of the command and of what it prints; the work is in `canvass.tra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -20,13 +19,9 @@ from canvass.cli.output import (
     Format,
     emit,
     names_not_read,
-    result_console,
 )
 from canvass.cluster.member import MAX_MEMBERS
 from canvass.cluster.rules import REVISIONS
-
-if TYPE_CHECKING:
-    from canvass.traces.alignment.importer import ImportSummary
 
 EXIT_INCOMPLETE = 3
 """The run is written, and something is missing from it."""
@@ -132,72 +127,8 @@ def import_(
     for run in found if timeouts else ():
         note_timeouts(run / "run.json", timeouts)
     several = list(found.values())
-    emit(output, several if len(several) > 1 else several[0], lambda: _print_all(found, effort))
+    document = several if len(several) > 1 else several[0]
+    emit(output, document, "import", runs=found, effort=effort, not_read=names_not_read)
     outcomes = {one.outcome for one in several}
     codes = {importer.CONTRADICTED: EXIT_UNEXPECTED, importer.INCOMPLETE: EXIT_INCOMPLETE}
     raise typer.Exit(next((codes[one] for one in codes if one in outcomes), EXIT_OK))
-
-
-_SHOWN: Final = 20
-"""Sentences about what is missing that a person is shown."""
-
-
-def _print_all(found: Mapping[Path, ImportSummary], effort: int) -> None:
-    for run, summary in found.items():
-        _print(summary, run, effort)
-
-
-def _print(summary: ImportSummary, out: Path, effort: int) -> None:
-    from rich.table import Table
-
-    console = result_console()
-    table = Table(box=None, pad_edge=False)
-    for name in ("member", "lines", "accounted", "steps", "observed", "inferred", "sends"):
-        table.add_column(name, justify="right")
-    table.add_column("received", justify="right")
-    for member in summary.members:
-        table.add_row(
-            *(f"{number:,}" for number in (member.member_id, member.lines, member.accounted)),
-            *(f"{number:,}" for number in (member.steps, member.observed, member.inferred)),
-            *(f"{number:,}" for number in (member.sends, member.received_sends)),
-        )
-    console.print(table)
-    for line in summary.releases.lines():
-        console.print(line)
-    for what, counts in (
-        ("unknown event", summary.unknown_events),
-        ("unknown field", summary.unknown_fields),
-    ):
-        for name, count in counts.items():
-            console.print(f"{what} {name}: {count}")
-    if summary.ignored:
-        console.print(names_not_read(summary.ignored))
-    if summary.foreign_lines:
-        console.print(f"lines that are not the log's: {summary.foreign_lines}")
-    replaced = map(str, summary.disk_replaced)
-    sentences = [f"remark: {one}" for one in replaced if one not in summary.missing]
-    sentences += [f"missing: {one}" for one in summary.missing]
-    for sentence in sentences[:_SHOWN]:
-        console.print(sentence)
-    if len(sentences) > _SHOWN:
-        console.print(f"missing: {len(sentences) - _SHOWN} more (--format json has all)")
-    if summary.contradiction is not None:
-        console.print(f"not explained: {summary.contradiction}")
-    if summary.stopped is not None:
-        console.print(f"--effort {effort * 10} searches longer for an explanation")
-    console.print(f"observed: {_shares(summary)}")
-    lines = sum(member.lines for member in summary.members)
-    console.print(
-        f"{summary.outcome}: {lines:,} lines in {summary.seconds:.2f} s"
-        f" ({summary.lines_per_second:,} lines/s), written to {out}"
-    )
-
-
-def _shares(summary: ImportSummary) -> str:
-    """How much of the run lines show. No share is rounded up to all of it."""
-    return ", ".join(
-        f"{100 * one.observed // one.total} % of {one.total:,} {name}"
-        if one.total
-        else f"no {name}"
-        for name, one in summary.observed.items()
-    )

@@ -6,19 +6,15 @@ This module has the command line and the text of the result. `canvass.proof` mak
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated
 
 import msgspec
 import typer
 
-from canvass.cli.output import EXIT_UNEXPECTED, CommandError, Stages, say
+from canvass.cli.output import EXIT_UNEXPECTED, CommandError, Stages, show
 from canvass.version import install_command
-
-if TYPE_CHECKING:
-    from canvass.proof.prove import Counterexample, Proof
 
 
 def register(app: typer.Typer) -> None:
@@ -87,36 +83,7 @@ def _prove(path: Path, only: list[str]) -> bool:
             done.append(each)
             progress.stage(f"{path.stem}: {len(done)} of {count} obligations, {each.step}")
     proved = sum(each.outcome == "proved" for each in done)
-    say(
-        f"{path.stem}: {proved} of {len(done)} obligations proved, for any number of "
-        f"elements ({time.monotonic() - start:.1f} s)"
-    )
-    for line in _lines(done):
-        say(line)
+    steps = {each.step: [one for one in done if one.step == each.step] for each in done}
+    seconds = time.monotonic() - start
+    show("prove", module=path.stem, proved=proved, count=len(done), steps=steps, seconds=seconds)
     return proved == len(done)
-
-
-def _lines(obligations: list[Proof]) -> Iterator[str]:
-    for step in dict.fromkeys(each.step for each in obligations):
-        goals = [each for each in obligations if each.step == step]
-        proved = sum(each.outcome == "proved" for each in goals)
-        yield f"  {step:<10} {proved:>3} of {len(goals)}"
-        for each in goals:
-            if each.outcome != "proved":
-                yield f"    {each.goal}: {_REASONS[each.outcome]}"
-            if each.counterexample is not None:
-                yield from _counterexample(each.counterexample)
-
-
-_REASONS: Final = {
-    "refuted": "not inductive",
-    "unknown": "Z3 finds neither a proof nor a small counterexample",
-}
-
-
-def _counterexample(found: Counterexample) -> Iterator[str]:
-    with_values = ", ".join(f"{name} = {value}" for name, value in found.parameters.items())
-    yield f"      with {found.size} elements in each set" + (with_values and f", {with_values}")
-    for name, value in found.before.items():
-        after = found.changed.get(name)
-        yield f"      {name} = {value}" + (f"  ->  {after}" if after else "")

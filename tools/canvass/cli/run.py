@@ -25,17 +25,13 @@ from canvass.cli.output import (
     complain,
     emit,
     progress_console,
-    result_console,
     text_of,
-    typed,
 )
-from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-    from canvass.runner.cluster_run import ClusterReport
     from canvass.runner.fault_script import TimedCommand
     from canvass.runner.load import Load
     from canvass.runner.supervisor import Supervisor
@@ -122,7 +118,9 @@ def run(
     )
     view = partial(RunView, quiet=output is Format.JSON)
     report = asyncio.run(run_cluster(options, view))
-    emit(output, report, lambda: _show(report))
+    emit(output, report, "run")
+    for problem in report.problems:
+        complain(problem)
     raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
 
@@ -174,38 +172,6 @@ def _read_secret(path: Path | None) -> str:
     if not secret:
         raise CommandError(f"{path} is empty")
     return secret
-
-
-def _show(report: ClusterReport) -> None:
-    """Print the result for a person."""
-    console = result_console()
-    console.print(
-        f"{counted(report.members, 'member')}, {report.revision}: {report.seconds:,.0f} s, "
-        f"newest term {report.terms}, {report.committed_bytes:,} bytes committed"
-    )
-    if report.done:
-        console.print("  " + ", ".join(f"{count}x {name}" for name, count in report.done.items()))
-    if report.requests_offered:
-        latencies = ", ".join(
-            f"{name} {value:,.1f} ms" for name, value in report.latency_ms.items()
-        )
-        value = "was not read" if report.counter is None else f"is at {report.counter:,}"
-        console.print(
-            f"  {report.requests_acknowledged:,} of {report.requests_offered:,} requests "
-            f"acknowledged, the counter {value}; {latencies}"
-        )
-    if report.positions_compared:
-        count = report.positions_compared
-        places = counted(count, "position")
-        console.print(f"  services of different members were compared at {places} of the log")
-    for problem in report.problems:
-        complain(problem)
-    if report.ok and "toggle" in report.done and report.terms < 0:
-        console.print("the cluster was ended by its operator")
-    elif report.ok:
-        console.print("all members agree; nothing was lost or counted twice")
-    if report.run:
-        console.print(f"recorded in {report.run}; now: {typed()} verify {report.run}")
 
 
 def _words(row: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,44 +20,7 @@ from canvass.cli.output import (
     Format,
     Stages,
     emit,
-    result_console,
 )
-from canvass.traces.counts import counted
-
-if TYPE_CHECKING:
-    from canvass.selftest.simulation_series import SimulationReport
-
-
-def show(report: SimulationReport, out: Path | None) -> None:
-    """Print the result for a person."""
-    console = result_console()
-
-    def say(line: str) -> None:
-        console.print(line, markup=False, soft_wrap=True)
-
-    say(
-        f"{counted(report.seeds, 'seed')} of {report.members} members, {report.revision}: "
-        f"{report.steps:,} steps in {report.seconds:,.0f} s, "
-        f"{report.simulated_seconds:,.0f} simulated seconds"
-    )
-    for name, count in report.counts.items():
-        say(f"  {count:>12,}  {name}")
-    say(f"{report.distinct_steps:,} distinct canonical steps")
-    if not report.findings:
-        say("no property violated, no run stuck")
-    for finding in report.findings:
-        say(f"seed {finding.seed}: {finding.name}: {finding.violation}")
-        say(f"  at step {finding.step:,}; again: {finding.replay}")
-    if report.left_out:
-        runs = counted(len(report.left_out), "run")
-        say(
-            f"in {runs} members stay out until the next election; this is no failure: see "
-            "docs/findings/HZ3.md"
-        )
-        for one in report.left_out:
-            say(f"  seed {one.seed}: {one.reason}")
-    if out is not None:
-        say(f"recorded in {out}")
 
 
 def register(app: typer.Typer) -> None:
@@ -115,5 +78,5 @@ def simulate(
     with Stages() as stages:
         stages.stage("simulating")
         report = simulate_series(base, seeds, profile, out, stages.detail)
-    emit(output, report, lambda: show(report, out))
+    emit(output, report, "simulate", out=out)
     raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
