@@ -4,7 +4,8 @@ members and risks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from shlex import quote
 from textwrap import wrap
@@ -20,28 +21,26 @@ from canvass.cli.output import (
     Format,
     complain,
     emit,
+    literal,
     names_not_read,
     result_console,
-    typed,
     write_file,
 )
+from canvass.cli.output import show as show_text
 from canvass.explanation.evidence import seconds_of, shown_ns
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from rich.console import Console
 
-    from canvass.explanation.elections import ElectionReport
-    from canvass.explanation.evidence import Evidence, Sentence
+    from canvass.explanation.evidence import Evidence, States
     from canvass.explanation.explanation import Explanation
-    from canvass.explanation.leaderships import Gap
     from canvass.explanation.timeline import Timeline
 
 _NO_LINE: Final = (
     "no log has a line of the cluster; Aeron logs them with -Daeron.event.cluster.log=all"
 )
-_ROWS: Final = 12
-"""Rows of each table and list in the short answer."""
 _GAPS: Final = 3
 """Times without a leader in the short answer."""
 _PLACES: Final = 4
@@ -106,8 +105,8 @@ def explain(
             raise CommandError(f"--follow prints what is new, line by line: leave out {options}")
         raise typer.Exit(_follow(source, settings, exit_on))
     found = {
-        name: explain_timeline(timeline, settings)
-        for name, timeline in read_timelines(source).items()
+        name: explain_timeline(timeline, states, settings)
+        for name, (timeline, states) in read_timelines(source).items()
     }
     if member is not None:
         found = {name: one for name, one in found.items() if member in one.members}
@@ -146,7 +145,7 @@ def _is_reason(source: Path, found: Iterable[Explanation], exit_on: ExitOn) -> b
     return list(map(complain, reasons_to_exit(news, verdict_of([source]), exit_on))) != []
 
 
-def read_timelines(source: Path) -> dict[str, Timeline]:
+def read_timelines(source: Path) -> dict[str, tuple[Timeline, States | None]]:
     """Read logs or a run as `canvass.explanation.reading.read_each`, and say what is left out.
 
     Raises
@@ -157,9 +156,9 @@ def read_timelines(source: Path) -> dict[str, Timeline]:
     from canvass.explanation.reading import read_each
 
     several = read_each(source)
-    if ignored := next(iter(several.values())).ignored:
+    if ignored := next(iter(several.values()))[0].ignored:
         complain(names_not_read(ignored))
-    if not any(timeline.members for timeline in several.values()):
+    if not any(timeline.members for timeline, _ in several.values()):
         raise CommandError(f"{source}: {_NO_LINE}")
     return several
 
@@ -167,208 +166,76 @@ def read_timelines(source: Path) -> dict[str, Timeline]:
 def _show_all(
     found: Mapping[str, Explanation], election: int | None, member: int | None, source: Path
 ) -> None:
-    console = result_console()
-    for name, one in found.items():
-        if len(found) > 1:
-            _title(console, f"Cluster {name}")
-        if election is not None:
-            show_election(console, one, one.elections[election - 1], member)
-        elif member is not None:
-            _show_member(console, one, member)
-        else:
-            show(console, one)
+    several = found.items() if len(found) > 1 else [("", one) for one in found.values()]
+    for name, one in several:
+        show(result_console(), one, heading=name, election=election, member=member)
     if election is None and member is None:
-        console.print()
-        checked = f"{typed()} verify {quote(str(source))}"
-        _print(console, f"Whether a committed entry was lost: {checked}")
+        row = _rows_of(result_console())
+        show_text("explain_next", row=row, command=_next_command(source))
 
 
-def show(console: Console, found: Explanation) -> None:
-    """Print the short answer."""
+def _next_command(source: Path) -> str:
+    """The command that checks the steps."""
+    from canvass.traces.run import RUN_FILE
+
+    if (source / RUN_FILE).is_file():
+        return f"canvass verify {quote(str(source))}"
+    logs = quote(str(source))
+    return f"canvass import aeron {logs} --out my-run, then canvass verify my-run"
+
+
+def show(
+    console: Console,
+    found: Explanation,
+    *,
+    heading: str = "",
+    election: int | None = None,
+    member: int | None = None,
+) -> None:
+    """Print the short answer, or all about an election, a member, or a member's part of one."""
     from canvass.explanation.explanation import clocks_apart, time_without_leader, written_by
 
-    span = shown_ns(found.end_ns - found.begin_ns)
-    _print(
+    longest = sorted(found.gaps, key=lambda gap: (gap.from_ns or gap.until_ns) - gap.until_ns)
+    kept = longest[:_GAPS]
+    show_text(
+        "explain" if election is None and member is None else "explain_part",
         console,
-        f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}, {span},"
-        f" {time_without_leader(found)}",
+        found=found,
+        heading=heading,
+        one=None if election is None else found.elections[election - 1],
+        member=member,
+        row=_rows_of(console),
+        wide=console.is_terminal,
+        without_leader=time_without_leader(found),
+        notes=[*written_by(found), *filter(None, [clocks_apart(found)])],
+        apart=clocks_apart(found),
+        gaps=[gap.sentence for gap in found.gaps if gap in kept and gap.from_ns is not None],
+        seconds_of=seconds_of,
+        shown_ns=shown_ns,
     )
-    for line in filter(None, (*written_by(found), clocks_apart(found))):
-        _print(console, line)
-    _title(console, "Who led when")
-    _leaderships(console, found)
-    _more(console, len(found.leaderships) - _ROWS, "earlier leadership", " (--format json)")
-    shown = [gap.sentence for gap in _longest(found.gaps)]
-    _sentences(console, shown)
-    if others := len(found.gaps) - len(shown):
-        _print(console, f"  and {counted(others, 'more time')} without a leader (--format json)")
-    if found.interruptions:
-        _title(console, "Between elections")
-        _sentences(console, found.interruptions[-_ROWS:])
-        _more(console, len(found.interruptions) - _ROWS, "earlier event", " (--format json)")
-    _title(console, "Elections")
-    for one in found.elections[-_ROWS:]:
-        _sentences(console, [one.sentence])
-        _sentences(console, [one.slowest], "      ")
-    _more(console, len(found.elections) - _ROWS, "earlier election", "; --election N shows each")
-    _show_stuck(console, found, None)
-    if found.positions:
-        _title(console, "Positions")
-        _sentences(console, found.positions)
-    _show_risks(console, found, None)
-    if found.missing:
-        _title(console, "Missing")
-        _sentences(console, found.missing[:_ROWS])
-        _more(console, len(found.missing) - _ROWS, "further gap", " (--format json)")
 
 
-def _longest(gaps: Sequence[Gap]) -> list[Gap]:
-    """The longest times without a leader, in the order of time."""
-    longest = sorted(gaps, key=lambda gap: (gap.from_ns or gap.until_ns) - gap.until_ns)[:_GAPS]
-    return [gap for gap in gaps if gap in longest and gap.from_ns is not None]
-
-
-def _print(console: Console, text: str, evidence: Sequence[Evidence] = ()) -> None:
-    """Print a text and the lines that show it: in brackets behind it, and on a terminal in a column
-    of their own. A terminal's rows end between words.
+def _rows_of(console: Console) -> Callable[..., Markup]:
+    """Give the function that writes a text and the lines that show it: in brackets behind it, and
+    on a terminal in a column of their own. A terminal's rows end between words.
     """
-    places = list(dict.fromkeys(map(str, evidence)))
-    if not console.is_terminal:
-        console.print(f"{text} [{', '.join(places)}]" if places else text)
-        return
-    if len(places) > _PLACES:
-        places[_PLACES - 1 :] = [f"and {len(places) - _PLACES + 1} more"]
-    aside = max([_ASIDE, *map(len, places)]) + 2 if places else 0
-    width = max(console.width - aside, _LEAST)
-    indent = " " * (len(text) - len(text.lstrip()))
-    for row in wrap(
-        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    ):
-        place = places.pop(0) if places and len(row) <= width else ""
-        console.print(f"{row:<{width}}  {place}".rstrip())
-    for place in places:
-        console.print(f"{'':<{width}}  {place}")
 
-
-def _title(console: Console, text: str) -> None:
-    console.print()
-    console.print(text, style="bold")
-
-
-def _more(console: Console, left: int, noun: str, where: str) -> None:
-    if left > 0:
-        _print(console, f"  and {counted(left, noun)}{where}")
-
-
-def _sentences(console: Console, sentences: Iterable[Sentence], indent: str = "  ") -> None:
-    for sentence in sentences:
-        _print(console, f"{indent}{sentence.text}", sentence.evidence)
-
-
-def _leaderships(console: Console, found: Explanation) -> None:
-    """Print the table; on a terminal the lines of the logs have rows of their own."""
-    widths = "{:>6}  {:>6}  {:>11}  {:>11}  {:>9}  {}"
-    lines = "" if console.is_terminal else " [lines]"
-    console.print(widths.format("term", "leader", "from", "until", "for", f"ended by{lines}"))
-    for row in found.leaderships[-_ROWS:]:
-        lasted = "?"
-        if row.from_ns is not None and row.until_ns is not None:
-            lasted = f"{(row.until_ns - row.from_ns) / 1e9:,.1f} s"
-        text = widths.format(
-            row.leadership_term_id,
-            "?" if row.leader_member_id is None else row.leader_member_id,
-            seconds_of(row.from_ns),
-            seconds_of(row.until_ns),
-            lasted,
-            row.reason or row.ended_by,
+    def row(text: str, evidence: Sequence[Evidence] = ()) -> Markup:
+        places = list(dict.fromkeys(map(str, evidence)))
+        if not console.is_terminal:
+            return literal(f"{text} [{', '.join(places)}]" if places else text)
+        if len(places) > _PLACES:
+            places[_PLACES - 1 :] = [f"and {len(places) - _PLACES + 1} more"]
+        aside = max([_ASIDE, *map(len, places)]) + 2 if places else 0
+        width = max(console.width - aside, _LEAST)
+        indent = " " * (len(text) - len(text.lstrip()))
+        texts = wrap(
+            text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
-        _print(console, text, () if console.is_terminal else row.evidence)
-        if console.is_terminal:
-            _print(console, f"{'':16}{', '.join(map(str, row.evidence))}")
+        rows = [
+            f"{text:<{width}}  {place}".rstrip()
+            for text, place in zip_longest(texts, places, fillvalue="")
+        ]
+        return literal(*rows)
 
-
-def _show_stuck(console: Console, found: Explanation, member: int | None) -> None:
-    stuck = [one for one in found.stuck if member in (None, one.member_id)]
-    _title(console, "Stuck")
-    if not stuck:
-        who = "No member was" if member is None else f"Member {member} was not"
-        _print(console, f"  {who} in an election for longer than its timeouts.")
-    for one in stuck[-_ROWS:] if member is None else stuck:
-        shown = one.said if member is not None else one.said[:4]
-        _sentences(console, shown[:1])
-        _sentences(console, shown[1:], "      ")
-    if member is None:
-        _more(console, len(stuck) - _ROWS, "earlier case", "; --member M shows each")
-
-
-def _show_risks(console: Console, found: Explanation, member: int | None) -> None:
-    risks = [one for one in found.risks if member in (None, one.member_id)]
-    shown = [one for one in risks if member is not None or one.severity != "note"]
-    shown.sort(key=lambda one: one.severity == "danger")  # On a terminal the last rows stay.
-    _title(console, "At risk")
-    if not shown:
-        by = "" if member is None else f" by member {member}"
-        _print(console, f"  No line shows a committed entry put at risk{by}.")
-    for one in shown[-_ROWS:] if member is None else shown:
-        _print(console, f"  {one.severity}: {one.title}")
-        _sentences(console, one.sentences, "      ")
-    if member is None:
-        _more(console, len(shown) - _ROWS, "earlier risk", " (--format json)")
-        notes = len(risks) - len(shown)
-        if notes:
-            _print(
-                console,
-                f"  and {counted(notes, 'note')}, such as uncommitted entries truncated"
-                " (--member M)",
-            )
-
-
-def show_election(
-    console: Console, found: Explanation, one: ElectionReport, member: int | None
-) -> None:
-    """Print everything about one election, or one member's part of it."""
-    from canvass.explanation.explanation import clocks_apart
-
-    _sentences(console, (one.sentence, one.slowest), "")
-    if apart := clocks_apart(found):
-        _print(console, apart)
-    _sentences(console, one.causes)
-    _title(console, "Ballots")
-    voters = [(ballot, {vote.voter_member_id for vote in ballot.votes}) for ballot in one.ballots]
-    ballots = [
-        ballot
-        for ballot, asked in voters
-        if member is None or member in {ballot.candidate_member_id, *asked}
-    ]
-    if not ballots:
-        _print(console, f"  No line shows a ballot{_of(member)}.")
-    for ballot in ballots:
-        _sentences(console, [ballot.sentence])
-        _sentences(console, (vote.sentence for vote in ballot.votes), "      ")
-    _title(console, "Phases")
-    phases = [phase for phase in one.phases if member in (None, phase.member_id)]
-    if not phases:
-        _print(console, f"  No line shows a phase{_of(member)}.")
-    for phase in phases:
-        setting = f" ({phase.setting})" if phase.setting else ""
-        text = f"  {seconds_of(phase.from_ns)} {phase.sentence.text}{setting}"
-        _print(console, text, phase.sentence.evidence)
-    if one.left_out:
-        _print(console, f"  and {one.left_out} more phases of members that loop")
-
-
-def _of(member: int | None) -> str:
-    return "" if member is None else f" of member {member}"
-
-
-def _show_member(console: Console, found: Explanation, member: int) -> None:
-    console.print(f"Member {member}")
-    _show_stuck(console, found, member)
-    _show_risks(console, found, member)
-    for one in found.elections:
-        phases = [phase for phase in one.phases if phase.member_id == member]
-        if phases:
-            _title(console, f"Election {one.number}")
-            for phase in phases:
-                text = f"  {seconds_of(phase.from_ns)} {phase.sentence.text}"
-                _print(console, text, phase.sentence.evidence)
+    return row

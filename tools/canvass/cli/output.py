@@ -146,8 +146,8 @@ def emit(
             show(template, found=found, **values)
 
 
-def show(template: str, **values: object) -> None:
-    """Write a text for a person to stdout.
+def show(template: str, console: Console | None = None, **values: object) -> None:
+    """Write a text for a person to stdout, or to a console.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def show(template: str, **values: object) -> None:
     from rich.text import Text
 
     text = Text.from_markup(rendered(template, **values), emoji=False)
-    result_console().print(text, end="")
+    (console or result_console()).print(text, end="")
 
 
 def rendered(template: str, **values: object) -> str:
@@ -178,7 +178,7 @@ def _templates() -> Environment:
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,  # So that the text of a macro is not escaped again.
-        finalize=_literal,
+        finalize=literal,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -189,14 +189,16 @@ def _templates() -> Environment:
     return made
 
 
-def _literal(value: object) -> Markup:
-    """A value as text in which nothing is a style."""
+def literal(*lines: object) -> Markup:
+    """Lines of text in which nothing is a style, for a template."""
     from markupsafe import Markup
     from rich.markup import escape
 
     from canvass.lanes.model import visible
 
-    return value if isinstance(value, Markup) else Markup(escape(visible(str(value))))
+    if len(lines) == 1 and isinstance(lines[0], Markup):
+        return lines[0]
+    return Markup("\n".join(escape(visible(str(line))) for line in lines))
 
 
 def write_file(path: Path, text: str) -> None:
