@@ -151,17 +151,13 @@ Progress = Callable[[int, int, int], object]
 """Called after each run of TLC: runs done, runs in all, events done."""
 
 
-def check_with_tlc(
-    units: Iterable[Unit], timeout_s: float | None = None, progress: Progress | None = None
-) -> CorpusVerdict:
+def check_with_tlc(units: Iterable[Unit], progress: Progress | None = None) -> CorpusVerdict:
     """Check run folders and files of data sets.
 
     Parameters
     ----------
     units
         As `canvass.conformance.verify.units_of` gives them.
-    timeout_s
-        Seconds for each run of TLC; None for no limit.
     progress
         Called after each run of TLC.
 
@@ -176,7 +172,7 @@ def check_with_tlc(
     verdicts: dict[int, RunVerdict] = {}
     events = 0
     for batch in _batches(traces):
-        answers = _ask(batch[0].run.rules, batch, timeout_s)
+        answers = _ask(batch[0].run.rules, batch)
         for trace, answer in zip(batch, answers, strict=True):
             verdicts[id(trace)] = _settle(trace, answer)
             events += trace.events
@@ -241,14 +237,13 @@ def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
 # --- TLC ------------------------------------------------------------------------------------------
 
 
-def _ask(rules: Rules, traces: Sequence[TraceRun], timeout_s: float | None) -> list[Answer]:
+def _ask(rules: Rules, traces: Sequence[TraceRun]) -> list[Answer]:
     with tempfile.TemporaryDirectory(prefix="canvass-traces-") as folder:
         module = Path(folder) / f"{_ROOT_MODULE}.tla"
         module.write_text(module_text(traces), encoding="ascii")
         limits = TlcOptions(
             heap_mib=2048,
             stack_mib=512,
-            timeout_s=timeout_s,
             check_deadlock=False,
             library=module_folders(),
         )

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
 from canvass.traces.counts import counted
 
+PROPERTY: Final = "CommittedIsDurable"
+"""The property whose violation is searched for: a loss of committed entries."""
 Count = Annotated[int, Meta(ge=0)]
 
 
@@ -49,16 +51,16 @@ class DistanceReport(Struct, frozen=True, rename="camel"):
     moments: list[MomentReport]
 
 
-def distance_text(report: MomentReport, wanted: str) -> str:
-    """Write the distance from a moment to a violation of the property ``wanted``, in words."""
+def distance_text(report: MomentReport) -> str:
+    """Write the distance from a moment to a violation of `PROPERTY`, in words."""
     if report.steps == 0:
-        text = f"{wanted} is violated here already"
+        text = f"{PROPERTY} is violated here already"
     elif report.steps is not None:
         steps = counted(report.steps, "step")
-        text = f"{steps} to a violation of {wanted}{faults_text(report)}"
+        text = f"{steps} to a violation of {PROPERTY}{faults_text(report)}"
     else:
         stopped = "" if report.complete else ", stopped by the time limit"
-        text = f"no violation of {wanted} within {counted(report.searched, 'step')}{stopped}"
+        text = f"no violation of {PROPERTY} within {counted(report.searched, 'step')}{stopped}"
     return text + counted_text(report)
 
 

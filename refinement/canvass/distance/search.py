@@ -192,13 +192,6 @@ def _entries(log: Iterable[Any]) -> tuple[int, ...]:
 
 
 MODULE: Final = "MCFrom"
-PROPERTIES: Final = (
-    "CommittedIsDurable",
-    "StateMachineSafety",
-    "LeaderCompleteness",
-    "LogMatching",
-)
-"""The properties that can be searched for; each is an invariant of a sound cluster."""
 STACK_MIB: Final = 64
 HEAP_MIB: Final = 512
 MAX_CRASHES: Final = 1
@@ -258,10 +251,9 @@ FAULTS: Final = {"RestartMember": "crash", "TETakeEnterElection": "lost leader"}
 """Names of the actions that are faults of the environment."""
 
 
-def configuration(root: Path, wanted: str, rules: Rules) -> TlcConfig:
-    """Give the configuration of the search for a property."""
-    text = (root / f"{MODULE}.cfg").read_text(encoding="utf-8")
-    config = parse_config(text.replace("INVARIANTS CommittedIsDurable", f"INVARIANTS {wanted}"))
+def configuration(root: Path, rules: Rules) -> TlcConfig:
+    """Give the configuration of the search."""
+    config = parse_config((root / f"{MODULE}.cfg").read_text(encoding="utf-8"))
     return replace(config, constants={**config.constants, **constants_of(rules, root)})
 
 
@@ -270,7 +262,6 @@ def search(
     moment: Moment,
     options: TlcOptions,
     bounds: SearchBounds,
-    wanted: str = PROPERTIES[0],
 ) -> Distance:
     """Search from a moment for the nearest violation.
 
@@ -285,7 +276,7 @@ def search(
         "MaxFaults": MAX_CRASHES,
         "MaxUnderWay": MAX_UNDER_WAY + len(small.under_way),
     }
-    config = configuration(root, wanted, moment.rules)
+    config = configuration(root, moment.rules)
     with TemporaryDirectory(prefix="canvass-distance-") as folder:
         result = check(
             *given(root / f"{MODULE}.tla", config, constants, Path(folder)),

@@ -51,7 +51,6 @@ def lost(run: Path) -> int:
         ([f"RUN:{'9' * 400}s"], "is not an event; give 85, 1:27"),
         (["RUN", "--every", f"{'9' * 400}s"], "is not a time; write 500ms, 1s or 2m"),
         (["RUN", "--every", "1s", "--diagram"], "leave out --diagram"),
-        (["RUN", "--property", "Nothing"], "Invalid value for '--property'"),
         (["RUN:3", "--every", "1s"], "leave out the event"),
         (
             ["RUN", "--export", "none/loss.json"],

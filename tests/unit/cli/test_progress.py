@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from canvass.cli.output import Stages
-from canvass.cli.verify import VerifyProgress
 from canvass.cluster.rules import Rules
 from canvass.conformance.verify import check_units
 from canvass.selftest.runs import record_run
@@ -78,21 +77,6 @@ def test_a_stage_does_not_show_the_detail_of_the_one_before(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert shown(monkeypatch, capsys, 15, "reading", "checking") == ["canvass: [ 10.0 s] checking"]
-
-
-def test_verify_tells_runs_events_and_an_estimate() -> None:
-    far = VerifyProgress(total=4)
-    begun = far.words(1.0)
-    far.read(1, 4, 5_000)
-    some = far.words(20.0)
-    far.ask(741)
-    asking = far.words(21.0)
-    far.read(4, 4, 20_000)
-
-    assert begun == "0 of 4 runs and files, 0 events"
-    assert some == "1 of 4 runs and files, 5,000 events, about 1 min 0 s left"
-    assert asking == "asking TLC about 741 steps, each of which is asked about once"
-    assert far.words(30.0) == "4 of 4 runs and files, 20,000 events"
 
 
 def test_checking_tells_how_far_it_is_and_what_tlc_is_asked(tmp_path: Path) -> None:

@@ -306,7 +306,6 @@ def test_verify_in_several_processes_says_the_same(
         (("--engine", "tlc", "--graph", "x"), "--graph is for --engine steps"),
         (("--engine", "tlc", "--cache", "x"), "--cache is for --engine steps"),
         (("--engine", "tlc", "--no-cache"), "--no-cache is for --engine steps"),
-        (("--timeout", "3"), "--timeout is for --engine tlc"),
     ],
 )
 def test_verify_options_of_the_other_engine_are_refused(

@@ -14,8 +14,8 @@ from canvass.browser.runs import OpenRun
 from canvass.browser.sources import Source
 from canvass.browser.tracks import seconds_text
 from canvass.browser.verdicts import RunSource
-from canvass.distance.report import DistanceReport, MomentReport, distance_text
-from canvass.distance.search import FAULTS, PROPERTIES
+from canvass.distance.report import PROPERTY, DistanceReport, MomentReport, distance_text
+from canvass.distance.search import FAULTS
 
 MAX_BYTES: Final = 64 << 20
 """Largest file: with 300 bytes for a moment, it has 200,000 moments."""
@@ -59,7 +59,7 @@ def read_distances(file: Path, opened: OpenRun) -> api.Distances:
             raise DistanceError(f"{file}: not of the run {opened.run.run_id}: {reason}")
     return api.Distances(
         property=report.property,
-        moments=tuple(_mark(one, report.property) for one in report.moments[:MAX_MOMENTS]),
+        moments=tuple(_mark(one) for one in report.moments[:MAX_MOMENTS]),
         left_out=max(0, len(report.moments) - MAX_MOMENTS),
     )
 
@@ -73,7 +73,7 @@ def _document(file: Path) -> DistanceReport:
             raise DistanceError(f"{file}: larger than {MAX_BYTES >> 20} MiB")
         report = msgspec.json.decode(file.read_bytes(), type=DistanceReport)
     named = {kind for moment in report.moments for kind in moment.faults}
-    if report.property not in PROPERTIES or not named <= set(FAULTS.values()):
+    if report.property != PROPERTY or not named <= set(FAULTS.values()):
         raise DistanceError(f"{file}: not written by `canvass distance`: unknown property or fault")
     return report
 
@@ -92,13 +92,13 @@ def _reason_against(moment: MomentReport, opened: OpenRun) -> str:
     return ""
 
 
-def _mark(moment: MomentReport, wanted: str) -> api.DistanceMark:
+def _mark(moment: MomentReport) -> api.DistanceMark:
     assert moment.event is not None
     assert moment.time_ns is not None
     time = f"{seconds_text(moment.time_ns)} after the first event"
     return api.DistanceMark(
         event=moment.event,
-        text=f"{time}: {distance_text(moment, wanted)}",
+        text=f"{time}: {distance_text(moment)}",
         steps=moment.steps,
         searched=moment.searched,
         exposed=bool(moment.counted_too_far),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -27,6 +26,7 @@ from canvass.cli.output import (
     write_json,
 )
 from canvass.distance.report import (
+    PROPERTY,
     DistanceReport,
     MomentReport,
     counted_text,
@@ -45,15 +45,6 @@ if TYPE_CHECKING:
 _SPAN: Final = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)(ms|s|m)", re.ASCII)
 _UNIT_NS: Final = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
 _NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
-
-
-class Property(str, Enum):
-    """A property that can be searched for."""
-
-    COMMITTED_IS_DURABLE = "CommittedIsDurable"
-    STATE_MACHINE_SAFETY = "StateMachineSafety"
-    LEADER_COMPLETENESS = "LeaderCompleteness"
-    LOG_MATCHING = "LogMatching"
 
 
 class _At(msgspec.Struct, frozen=True):
@@ -193,15 +184,6 @@ def distance(
         ),
     ],
     every: Every = None,
-    wanted: Annotated[
-        Property,
-        typer.Option(
-            "--property",
-            metavar="PROPERTY",
-            help="The property to violate: CommittedIsDurable, StateMachineSafety,"
-            " LeaderCompleteness or LogMatching.",
-        ),
-    ] = Property.COMMITTED_IS_DURABLE,
     steps: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of steps.")] = 12,
     timeout: Timeout = 60,
     diagram: Annotated[
@@ -231,7 +213,7 @@ def distance(
         need_export_target(export_to)
     programs = TlcOptions(jar=find_jar(), java=find_java())
     bounds = SearchBounds(steps=steps, seconds=timeout)
-    searcher = _Searcher(spec_root(), programs, bounds, wanted.value)
+    searcher = _Searcher(spec_root(), programs, bounds)
     code = _search(searcher, source, every=every, diagram=diagram, output=output, export=export_to)
     raise typer.Exit(code)
 
@@ -243,7 +225,6 @@ class _Searcher:
     root: Path
     options: TlcOptions
     bounds: SearchBounds
-    wanted: str
     known: dict[str, Distance] = field(default_factory=dict)
 
     def search(self, at: _At) -> tuple[Distance, MomentReport]:
@@ -254,7 +235,7 @@ class _Searcher:
         small, back = moment.small()
         key = repr(replace(small, label=""))
         if key not in self.known:
-            self.known[key] = search(self.root, moment, self.options, self.bounds, self.wanted)
+            self.known[key] = search(self.root, moment, self.options, self.bounds)
         found = self.known[key]
         return found, MomentReport(
             moment=at.moment.label,
@@ -285,7 +266,7 @@ def _search(
     """Search from each moment, write the results, and return the exit code."""
     from canvass.cli.counterexample import export as export_counterexamples
 
-    root, wanted, bounds = searcher.root, searcher.wanted, searcher.bounds
+    root, bounds = searcher.root, searcher.bounds
     reports: list[MomentReport] = []
     failed = False
     for at in given_moments(source, every):
@@ -296,14 +277,14 @@ def _search(
             continue
         reports.append(report)
         if output is Format.HUMAN:
-            print(_line(report, wanted))
+            print(_line(report))
             if every is None:
                 _show(root, found, report.positions, diagram=diagram)
     if output is Format.JSON:
         from canvass.distance.search import MAX_CRASHES
 
         kept = {"steps": bounds.steps, "crashes": MAX_CRASHES, "seconds": bounds.seconds}
-        write_json(DistanceReport(source, wanted, kept, reports))
+        write_json(DistanceReport(source, PROPERTY, kept, reports))
     elif every is not None:
         for line in _nearest(reports):
             print(line)
@@ -320,8 +301,8 @@ def _time(report: MomentReport) -> str:
     return "" if report.time_ns is None else f"{report.time_ns / 1e9:9.3f} s  "
 
 
-def _line(report: MomentReport, wanted: str) -> str:
-    text = distance_text(report, wanted)
+def _line(report: MomentReport) -> str:
+    text = distance_text(report)
     if report.under_way:
         text += f"; {counted(report.under_way, 'message')} under way"
     counts = f"{report.states:,} states, {report.seconds:.1f} s"

@@ -123,9 +123,7 @@ def write_json(value: object) -> None:
     write_text(json_text(value))
 
 
-def emit(
-    output: Enum, found: object, template: str | Callable[[], object], **values: object
-) -> None:
+def emit(output: Enum, found: object, template: str | Callable[[], object], **values: Any) -> None:
     """Write a result to stdout in the form that the user chose.
 
     Parameters
@@ -146,7 +144,7 @@ def emit(
             show(template, found=found, **values)
 
 
-def show(template: str, console: Console | None = None, **values: object) -> None:
+def show(template: str, console: Console | None = None, **values: Any) -> None:
     """Write a text for a person to stdout, or to a console.
 
     Parameters
@@ -164,7 +162,7 @@ def show(template: str, console: Console | None = None, **values: object) -> Non
     (console or result_console()).print(text, end="")
 
 
-def rendered(template: str, **values: object) -> str:
+def rendered(template: str, **values: Any) -> str:
     """Give the text that `show` writes, with the marks of its styles."""
     return _templates().get_template(f"{template}.txt.jinja").render(**values)
 

@@ -6,7 +6,6 @@ This module has the command line, the progress and the output; `canvass.conforma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -24,7 +23,6 @@ from canvass.cli.options import (
 from canvass.cli.output import (
     EXIT_ERROR,
     emit,
-    result_console,
     write_file,
     write_text,
 )
@@ -32,68 +30,16 @@ from canvass.cli.output import (
 if TYPE_CHECKING:
     from canvass.conformance.refused_step import RefusedStep
     from canvass.conformance.step_lookup import StepLookup
-    from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
+    from canvass.conformance.verdict import CorpusVerdict, RunVerdict
     from canvass.conformance.verify import Unit
-
-
-@dataclass
-class VerifyProgress:
-    """The progress of a verification.
-
-    Attributes
-    ----------
-    done, total
-        Runs and files of data sets that were read, and all of them.
-    events
-        Events so far.
-    asked
-        Steps that TLC is being asked about; 0 if it is not asked.
-    """
-
-    done: int = 0
-    total: int = 0
-    events: int = 0
-    asked: int = 0
-
-    def read(self, done: int, total: int, events: int) -> None:
-        """Note the progress of reading."""
-        self.done, self.total, self.events, self.asked = done, total, events, 0
-
-    def ask(self, steps: int) -> None:
-        """Note that TLC is asked about steps."""
-        self.asked = steps
-
-    def words(self, seconds: float) -> str:
-        """Give the progress as text."""
-        if self.asked:
-            return f"asking TLC about {self.asked:,} steps, each of which is asked about once"
-        parts = [f"{self.done:,} of {self.total:,} runs and files", f"{self.events:,} events"]
-        if 0 < self.done < self.total:
-            left_s = seconds * (self.total - self.done) / self.done
-            parts.append(f"about {_duration(left_s)} left")
-        return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    whole = max(1, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    from canvass.explanation.explanation import Explanation
+    from canvass.explanation.risks import RiskReport
 
 
 _MAX_EXPLAINED: Final = 200_000
 """The most events of a run whose page shows its leaders and elections."""
-_STYLES: Final = {"": "", "title": "bold", "bad": "bold red", "dim": "dim"}
-"""Styles of the lines of a divergence."""
 MAX_REPORTS: Final = 10
 """The most divergences that one command explains; it gives the verdicts of all runs."""
-_STYLE: Final = {
-    "CONFORMS": "green",
-    "INCOMPLETE": "yellow",
-    "DIVERGES": "bold red",
-    "MALFORMED": "bold red",
-}
 
 
 class Engine(str, Enum):
@@ -140,10 +86,6 @@ def verify(
         Engine,
         typer.Option(help="Check each step, or let TLC search for each whole run (slow)."),
     ] = Engine.STEPS,
-    timeout: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="With --engine tlc: time limit for each run."),
-    ] = None,
     output: Annotated[
         VerifyFormat,
         typer.Option("--format", metavar="FORMAT", help="human, json or junit."),
@@ -167,85 +109,79 @@ def verify(
     for name, is_given in of_steps.items():
         if engine is Engine.TLC and is_given:
             raise typer.BadParameter(f"{name} is for --engine steps")
-    if engine is Engine.STEPS and timeout is not None:
-        raise typer.BadParameter("--timeout is for --engine tlc")
     if html is not None and not html.absolute().parent.is_dir():
         raise typer.BadParameter(f"{html}: there is no such folder", param_hint="--html")
     lookup = make_lookup(graph or [], cache, keep=not no_cache)
-    found = _checked(list(import_units(paths)), lookup, engine, timeout, jobs)
+    found = _checked(list(import_units(paths)), lookup, engine, jobs)
     if html is not None:
         write_file(html, _page(found, lookup, html.parent))
     if output is VerifyFormat.JUNIT:
         write_text(to_junit(found))
     else:
-        explained = _explained(found.runs, lookup)
-        report = to_report(found, explained)
-        emit(output, report, lambda: _show(found.runs, found.counts, explained))
+        refused = _refused(found.runs, lookup)
+        values = _values(found.runs, refused) if output is VerifyFormat.HUMAN else {}
+        record = to_report(found, refused)
+        emit(output, record, "verify", runs=found.runs, counts=found.counts, **values)
     raise typer.Exit(found.exit_code)
 
 
-def _checked(
-    units: list[Unit], lookup: StepLookup, engine: Engine, timeout: float | None, jobs: int
-) -> CorpusVerdict:
+def _checked(units: list[Unit], lookup: StepLookup, engine: Engine, jobs: int) -> CorpusVerdict:
     """Check units with an engine, and show the progress."""
     from canvass.cli.output import Stages
+    from canvass.conformance.tlc_engine import check_with_tlc
     from canvass.conformance.verify import check_units
 
-    far = VerifyProgress(total=len(units))
     with Stages() as stages:
         stages.stage("checking")
-        stages.detail(far.words)
-        if engine is Engine.TLC:
-            from canvass.conformance.tlc_engine import check_with_tlc
 
-            return check_with_tlc(units, timeout, far.read)
-        return check_units(units, lookup, far.read, far.ask, timed=True, jobs=jobs)
+        def read(done: int, total: int, events: int) -> None:
+            stages.detail(f"{done:,} of {total:,} runs and files, {events:,} events")
+
+        def ask(steps: int) -> None:
+            stages.detail(f"asking TLC about {steps:,} steps, each of which is asked about once")
+
+        read(0, len(units), 0)
+        if engine is Engine.TLC:
+            return check_with_tlc(units, read)
+        return check_units(units, lookup, read, ask, timed=True, jobs=jobs)
 
 
 def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
     """Draw the page of the divergences; its links are relative to its folder."""
     from canvass.conformance.html import to_html
     from canvass.conformance.report import make_cases
+    from canvass.explanation.explanation import sections
 
     cases = make_cases(found.runs, lookup, MAX_REPORTS)
-    return to_html(found, cases, _who_led(found), folder)
+    alone = len(found.runs) == 1 and found.exit_code != EXIT_ERROR
+    who_led = _explanation(found.runs[0]) if alone else None
+    return to_html(found, cases, [] if who_led is None else [sections(who_led)], folder)
 
 
-def _who_led(found: CorpusVerdict) -> list[str]:
-    """Give the sections on leaders and elections, if one run of bounded size was checked."""
-    from canvass.explanation.explanation import explain, sections
-    from canvass.explanation.reading import read
-    from canvass.traces.run import RUN_FILE
-
-    if len(found.runs) != 1 or not 0 < found.runs[0].events <= _MAX_EXPLAINED:
-        return []
-    folder = Path(found.runs[0].path)
-    if not (folder / RUN_FILE).is_file() or found.exit_code == EXIT_ERROR:
-        return []
-    return [sections(explain(read(folder)))]
-
-
-def _show_hazards(run: RunVerdict) -> None:
-    """Print the hazards that the steps of a diverging run show, the graver ones first."""
-    from rich.text import Text
-
-    from canvass.conformance.verdict import DivergenceClass
+def _explanation(run: RunVerdict) -> Explanation | None:
+    """Explain leaders and elections of a run of bounded size."""
     from canvass.explanation.explanation import explain
     from canvass.explanation.reading import read
-    from canvass.explanation.risks import shown_hazards
-    from canvass.lanes.model import visible
     from canvass.traces.run import RUN_FILE
 
-    folder, kind = Path(run.path), run.divergences[0].kind
-    is_short = run.events <= _MAX_EXPLAINED and (folder / RUN_FILE).is_file()
-    if kind is not DivergenceClass.SAFETY_PROPERTY or not is_short:
-        return
-    for risk in shown_hazards(explain(read(folder)).risks)[:MAX_REPORTS]:
-        said = visible(f"{risk.title}: {risk.sentences[0]}")
-        result_console().print(Text(f"\n  What the lines show: {said}"))
+    folder = Path(run.path)
+    if not 0 < run.events <= _MAX_EXPLAINED or not (folder / RUN_FILE).is_file():
+        return None
+    return explain(*read(folder))
 
 
-def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedStep]:
+def _hazards(run: RunVerdict) -> list[RiskReport]:
+    """Give the hazards that the steps of a diverging run show, the graver ones first."""
+    from canvass.conformance.verdict import DivergenceClass
+    from canvass.explanation.risks import shown_hazards
+
+    if run.divergences[0].kind is not DivergenceClass.SAFETY_PROPERTY:
+        return []
+    found = _explanation(run)
+    return [] if found is None else shown_hazards(found.risks)[:MAX_REPORTS]
+
+
+def _refused(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedStep]:
     """Explain the first divergence of each run, up to `MAX_REPORTS`."""
     wrong = [run for run in runs if run.divergences][:MAX_REPORTS]
     if not wrong:
@@ -259,59 +195,18 @@ def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedSt
     ]
 
 
-def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[RefusedStep]) -> None:
-    from rich.text import Text
-
-    from canvass.conformance.report import (
-        about,
-        divergence_lines,
-        limits,
-        log_lines_of,
-        meaning,
-        place_of,
-        revision_lines,
-        run_names,
-        shared_id_remark,
-        show_command,
-        summary,
-        timing_lines,
-    )
+def _values(runs: Sequence[RunVerdict], refused: Sequence[RefusedStep]) -> dict[str, object]:
+    """Give what the text names beside the verdicts."""
+    from canvass.conformance import report
     from canvass.conformance.verdict import shared_ids
-    from canvass.lanes.model import visible
 
-    console = result_console()
-    names = run_names(runs)
-    width = max(map(len, names), default=0)
-    for run, run_name in zip(runs, names, strict=True):
-        name = run.verdict.value
-        line = f"{run_name:<{width}}  {run.events:>9,} events  {about(run)}"
-        console.print(Text(f"{name:<10}  ", _STYLE[name]), Text(line.rstrip()), sep="")
     wrong = [run for run in runs if run.divergences]
-    for run, explanation in zip(wrong, explained, strict=False):
-        console.print()
-        for line, style in divergence_lines(explanation):
-            console.print(Text(line, _STYLES[style]))
-        first = run.divergences[0]
-        console.print(Text(f"\n  the step in the trace: {visible(str(place_of(run, first)))}"))
-        if (log := log_lines_of(run, first.member, first.step)) is not None:
-            console.print(Text(f"  {log.what}: {visible(str(log.first))}"))
-        _show_hazards(run)
-        console.print(Text(f"\n  See it again: {show_command(run.path, first)}"))
-    hidden = len(wrong) - len(explained)
-    if hidden > 0:
-        console.print(Text(f"\n{hidden} more runs diverge; verify one alone for its report."))
-    for run, run_name in zip(runs, names, strict=True):
-        for warning in run.timing[:MAX_REPORTS]:
-            said, compared = timing_lines(warning)
-            console.print()
-            console.print(Text("timing ", "yellow"), Text(f"{run_name}, {said}"), sep="")
-            console.print(Text(f"       {compared}"))
-        if len(run.timing) > MAX_REPORTS:
-            console.print(Text(f"\n{len(run.timing) - MAX_REPORTS} more in --format json"))
-    console.print()
-    for shared in shared_ids(runs)[:MAX_REPORTS]:
-        console.print(Text(shared_id_remark(shared.run_id, len(shared.paths), shared.paths)))
-    for said in (*revision_lines(runs), meaning(runs), *limits(runs)):
-        if said:
-            console.print(Text(said))
-    console.print(Text(summary(counts)))
+    return {
+        "names": report.run_names(runs),
+        "wrong": list(zip(wrong, map(report.divergence_lines, refused), strict=False)),
+        "hidden": len(wrong) - len(refused),
+        "shared": shared_ids(runs)[:MAX_REPORTS],
+        "most": MAX_REPORTS,
+        "hazards": _hazards,
+        "report": report,
+    }
