@@ -17,8 +17,8 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from canvass.cli.models import Settings, Standing, run_model
 from canvass.cluster.rules import Rules
+from canvass.models.model_run import Settings, Standing, run_model
 from canvass.spec import find_file, load_manifest, module_folders, spec_root
 from canvass.steps.oracle import constants_of
 from canvass.tlc import Event, UserOutput, check, find_jar, find_java

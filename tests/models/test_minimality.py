@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from canvass.cli.models import ModelRun, Settings, run_model
+from canvass.models.model_run import ModelRun, Settings, run_model
 from canvass.spec import load_manifest, spec_root
 from canvass.steps.revisions import overrides
 from canvass.tlc import Outcome, find_jar, find_java

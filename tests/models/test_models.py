@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.cli.models import Standing, config_of
+from canvass.models.model_run import Standing, config_of
 from canvass.spec import ModelEntry, find_file, load_manifest, module_folders, spec_root
 from canvass.spec.files import first_comment
 from support.findings import models_of_a_push, run_of

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Final
 
-from canvass.cli.counterexample import swim_lanes
-from canvass.cli.models import ModelRun, Settings, run_model
 from canvass.cli.output import PIPE_WIDTH
+from canvass.models.counterexample import swim_lanes
+from canvass.models.model_run import ModelRun, Settings, run_model
 from canvass.spec import Expected, ModelEntry, ModelSet, find_file, load_manifest, spec_root
 from canvass.tlc import TlcConfig, find_jar, find_java
 from canvass.tlc.workspace import read_config

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from canvass.browser.counterexamples import CounterexampleError, plain, read_counterexample
-from canvass.cli.counterexample import Counterexample, Step
+from canvass.models.counterexample import Counterexample, Step
 from canvass.tlc import Outcome, TraceState, Violation
 from canvass.tlc.changes import state_changes
 from support.tlc_cases import FIXTURES

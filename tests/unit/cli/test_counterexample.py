@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from canvass.cli.counterexample import counterexample
 from canvass.lanes.of_counterexample import started
+from canvass.models.counterexample import counterexample
 from canvass.tlc import Outcome, TraceState, Violation
 
 

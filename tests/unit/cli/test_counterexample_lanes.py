@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.counterexample import Counterexample, counterexample, swim_lanes
-from canvass.cli.output import CommandError
+from canvass.models import ModelError
+from canvass.models.counterexample import Counterexample, counterexample, swim_lanes
 from canvass.tlc import Outcome, TraceState, Violation
 
 ASKED = (
@@ -97,7 +97,7 @@ def test_the_end_names_the_violation_and_the_step_to_which_a_lasso_returns() -> 
 def test_a_behaviour_without_a_cluster_has_no_lanes() -> None:
     other = counterexample_of(TraceState(1, None, None, None, "/\\ x = 1\n"))
 
-    with pytest.raises(CommandError, match=r"only models of Cluster\.tla have swim lanes"):
+    with pytest.raises(ModelError, match=r"only models of Cluster\.tla have swim lanes"):
         list(swim_lanes(other, 80))
 
 

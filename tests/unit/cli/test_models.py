@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from canvass.cli.models import Standing, compare, with_rules
 from canvass.cluster.rules import HAZARDS
+from canvass.models.model_run import Standing, compare, with_rules
 from canvass.spec import ModelEntry, find_file, spec_root
 from canvass.steps.revisions import overrides
 from canvass.tlc import CheckResult, Outcome, Violation

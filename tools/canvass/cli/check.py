@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
-from canvass.cli.models import Standing
 from canvass.cli.options import Output, heap_mib
 from canvass.cli.output import (
     EXIT_ERROR,
@@ -26,11 +25,13 @@ from canvass.cli.output import (
     result_console,
     write_json,
 )
+from canvass.cli.output import show as show_text
+from canvass.models.model_run import Standing
 from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, find_file
 from canvass.spec.files import first_comment
 
 if TYPE_CHECKING:
-    from canvass.cli.models import ModelReport, ModelRun, Settings
+    from canvass.models.model_run import ModelReport, ModelRun, Settings
 
 _MARK: Final = {
     Standing.AS_EXPECTED: ("ok", "green"),
@@ -78,33 +79,38 @@ def show_result(run: ModelRun, width: int) -> None:
 
     The command writes the reason why a model could not be checked to stderr.
     """
-    from rich.text import Text
-
-    result, comparison = run.result, run.comparison
-    mark, style = _MARK[comparison.standing]
-    found = result.outcome.value + (f": {result.violated}" if result.violated else "")
+    result, standing = run.result, run.comparison.standing
     counts: list[str] = []
     if not result.outcome.is_violation:  # Where TLC stops at a violation depends on its threads.
         simulated = run.entry.mode is Mode.SIMULATE
-        number, what = (
-            (result.generated, "states") if simulated else (result.distinct, "distinct states")
-        )
+        number = result.generated if simulated else result.distinct
         if number is not None:
+            what = "states" if simulated else "distinct states"
             counts.append(f"{'' if result.ok else 'at least '}{number:,} {what}")
         if result.depth is not None and not simulated:
             counts.append(f"depth {result.depth}")
+    found = result.outcome.value + (f": {result.violated}" if result.violated else "")
     parts = [f"{run.entry.name:<{width}}", found, ", ".join([*counts, f"{result.seconds:.1f} s"])]
-    if comparison.standing is Standing.AS_EXPECTED:
+    if standing is Standing.AS_EXPECTED:
         parts.append("as expected")
-    elif comparison.standing is Standing.NOT_AS_EXPECTED:
-        parts.append(f"({comparison.reason})")
-    line = "  ".join(parts)
-    console = result_console()
-    console.print(Text(f"{mark:<5}", style), Text(" ".join(line.splitlines())))
-    for warning in result.warnings:
-        console.print(Text("      warning ", "yellow"), Text(warning), sep="")
+    elif standing is Standing.NOT_AS_EXPECTED:
+        parts.append(f"({run.comparison.reason})")
+    line = " ".join("  ".join(parts).splitlines())
+    mark, style = _MARK[standing]
+    show_text("check", mark=mark, style=style, line=line, warnings=result.warnings)
 
 
+Models = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="MODEL",
+        help="Models to check (see --list), or My.tla, with My.cfg beside it. Default: the CI set.",
+    ),
+]
+Diagram = Annotated[bool, typer.Option("--diagram", help="Draw counterexamples as swim lanes.")]
+Spec = Annotated[
+    Path | None, typer.Option(help="Use the modules and manifest.json of this folder.")
+]
 Workers = Annotated[
     int | None,
     typer.Option(min=1, help="TLC's threads. Default: from the manifest, else all processors."),
@@ -144,14 +150,7 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    models: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="MODEL",
-            help="Models to check (see --list), or My.tla, with My.cfg beside it."
-            " Default: the CI set.",
-        ),
-    ] = None,
+    models: Models = None,
     listing: Annotated[
         bool, typer.Option("--list", help="List models, those with MODEL in the name.")
     ] = False,
@@ -161,13 +160,9 @@ def check(
     timeout: Timeout = None,
     seed: Annotated[int | None, typer.Option(help="Seed of TLC's random choices.")] = None,
     rules: Rules = None,
-    diagram: Annotated[
-        bool, typer.Option("--diagram", help="Draw counterexamples as swim lanes.")
-    ] = False,
+    diagram: Diagram = False,
     export_to: Export = None,
-    spec: Annotated[
-        Path | None, typer.Option(help="Use the modules and manifest.json of this folder.")
-    ] = None,
+    spec: Spec = None,
     output: Output = Format.HUMAN,
 ) -> None:
     """Check models of the spec with TLC, and compare the results with the manifest.
@@ -180,7 +175,7 @@ def check(
     nothing about models with --with: only an unfinished one makes the exit code 2.
     """
     from canvass.cli.counterexample import export, need_export_target
-    from canvass.cli.models import Settings, choose
+    from canvass.models.model_run import Settings, choose
     from canvass.tlc import find_jar, find_java
 
     names = models or []
@@ -199,26 +194,17 @@ def check(
     if listing:
         emit(output, Manifest(tuple(chosen)), lambda: show_list(root, chosen))
         return
-
-    settings = Settings(
-        jar=find_jar(),
-        java=find_java(),
-        workers=workers,
-        heap_mib=None if heap is None else heap_mib(heap),
-        timeout_s=timeout,
-        seed=seed,
-        rules=rules,
-    )
+    size = None if heap is None else heap_mib(heap)
+    settings = Settings(find_jar(), find_java(), workers, size, timeout, seed, rules)
     width = max(len(entry.name) for entry in chosen)
 
     def show(run: ModelRun) -> None:
-        if output is Format.HUMAN:
+        if not as_json:
             _show(run, width, named=bool(names), diagram=diagram)
 
     runs, code = _check(root, chosen, settings, show)
     if as_json:
-        reports = [run.report() for run in runs]
-        write_json(CheckReport(code == EXIT_OK, reports))
+        write_json(CheckReport(code == EXIT_OK, [run.report() for run in runs]))
     if export_to is not None:
         export([run.counterexample for run in runs if run.counterexample], export_to)
     raise typer.Exit(code)
@@ -228,8 +214,8 @@ def _check(
     root: Path, models: Sequence[ModelEntry], settings: Settings, show: Callable[[ModelRun], None]
 ) -> tuple[list[ModelRun], int]:
     """Check models one by one until an interrupt; return the finished ones and the exit code."""
-    from canvass.cli.models import run_model
     from canvass.cli.output import CheckProgress
+    from canvass.models.model_run import run_model
 
     runs: list[ModelRun] = []
     try:

@@ -37,9 +37,9 @@ from canvass.spec import spec_root
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from canvass.cli.counterexample import Counterexample
     from canvass.distance.moments import RunMoments
     from canvass.distance.search import Distance, Moment, SearchBounds
+    from canvass.models.counterexample import Counterexample
     from canvass.tlc import TlcOptions
 
 _SPAN: Final = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)(ms|s|m)", re.ASCII)
@@ -330,8 +330,8 @@ def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
 
 
 def _counterexample(root: Path, found: Distance) -> Counterexample:
-    from canvass.cli.counterexample import counterexample
     from canvass.distance.search import MODULE
+    from canvass.models.counterexample import counterexample
 
     assert found.violation is not None
     return counterexample(root, root / f"{MODULE}.tla", MODULE, found.violation)

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _NO_LINE: Final = (
     "no log has a line of the cluster; Aeron logs them with -Daeron.event.cluster.log=all"
 )
+_ROWS: Final = 12
+"""Rows of each table and list in the short answer."""
 _GAPS: Final = 3
 """Times without a leader in the short answer."""
 _PLACES: Final = 4
@@ -205,6 +207,7 @@ def show(
         one=None if election is None else found.elections[election - 1],
         member=member,
         row=_rows_of(console),
+        most=_ROWS,
         wide=console.is_terminal,
         without_leader=time_without_leader(found),
         notes=[*written_by(found), *filter(None, [clocks_apart(found)])],

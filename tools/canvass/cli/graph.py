@@ -128,7 +128,7 @@ def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> Non
 def _of_manifest(model: str, options: Any) -> tuple[Path, TlcConfig, Any]:
     from dataclasses import replace
 
-    from canvass.cli.models import config_of, select
+    from canvass.models.model_run import config_of, select
     from canvass.spec import Mode, find_file, load_manifest, module_folders, spec_root
 
     root = spec_root()

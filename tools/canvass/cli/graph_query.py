@@ -289,7 +289,7 @@ def path(
 
 
 def _changes(graph: StateGraph, hop: Hop) -> tuple[str, list[str]]:
-    """What the state after a step is, in a few words, and what the step has changed."""
+    """Describe the state after a step in a few words, and give what the step has changed."""
     from canvass.tlc.changes import state_changes
 
     changes = state_changes(graph.state(hop.source), graph.state(hop.target))

@@ -1,8 +1,4 @@
-"""Run one model of the manifest, and compare TLC's result with the manifest.
-
-This module selects models, configures TLC and makes the report; `check` is the command. Nothing
-here writes to stdout.
-"""
+"""Run one model of the manifest, and compare TLC's result with the manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from canvass.cli.output import CommandError
+from canvass.models import ModelError
 from canvass.spec import (
     Expected,
     Manifest,
@@ -33,7 +29,7 @@ from canvass.spec import (
 from canvass.spec.files import HARNESS
 
 if TYPE_CHECKING:
-    from canvass.cli.counterexample import Counterexample
+    from canvass.models.counterexample import Counterexample
     from canvass.tlc import CheckResult, Event, Jar, Java, TlcConfig
     from canvass.tlc.changes import CounterexampleDocument
 
@@ -113,7 +109,7 @@ def _differs(reason: str) -> Comparison:
     return Comparison(Standing.NOT_AS_EXPECTED, reason)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Settings of a run from the command line.
 
@@ -254,7 +250,7 @@ def choose(
 
     Raises
     ------
-    CommandError
+    ModelError
         If there is no such file or model, or more than the file is given.
     """
     own = [Path(name) for name in names if name.endswith(".tla")]
@@ -262,9 +258,9 @@ def choose(
         root = spec.absolute() if spec else spec_root()
         return root, select(load_manifest(root), names, sets, lists=lists)
     if spec is not None or len(names) > 1:
-        raise CommandError("a specification of your own is checked alone, without --spec")
+        raise ModelError("a specification of your own is checked alone, without --spec")
     if not own[0].is_file():
-        raise CommandError(f"{own[0]}: there is no such file")
+        raise ModelError(f"{own[0]}: there is no such file")
     outcome, takes, name = Expected.SUCCESS, Takes.MINUTE, own[0].stem
     entry = ModelEntry(name=name, model_set=ModelSet.CI, expected=outcome, takes=takes)
     return own[0].absolute().parent, (entry,)
@@ -279,7 +275,7 @@ def select(
 
     Raises
     ------
-    CommandError
+    ModelError
         If a name is not in the manifest, or no model is in the sets.
     """
     by_name = {model.name: model for model in manifest.models}
@@ -296,13 +292,13 @@ def select(
                 few = ", ".join(begin[:_FEW]) + (", …" if len(begin) > _FEW else "")
                 hint = f"; {len(begin)} begin so: {few}"
             shown = f" {name}" if begin else ""
-            raise CommandError(f"there is no model {name!r}{hint} (`canvass check --list{shown}`)")
+            raise ModelError(f"there is no model {name!r}{hint} (`canvass check --list{shown}`)")
     if names:
         return tuple(by_name[name] for name in dict.fromkeys(names))
     chosen = tuple(model for model in manifest.models if model.model_set in sets)
     if not chosen:
         wanted = " or ".join(sorted(one.value for one in sets))
-        raise CommandError(f"nothing to check: the manifest has no model in the set {wanted}")
+        raise ModelError(f"nothing to check: the manifest has no model in the set {wanted}")
     return chosen
 
 
@@ -409,7 +405,7 @@ def run_model(
     TlcError
         If TLC cannot be started.
     """
-    from canvass.cli.counterexample import counterexample
+    from canvass.models.counterexample import counterexample
     from canvass.tlc import SHORT_RUN, CheckResult, ConfigError, Outcome, TlcOptions
     from canvass.tlc import check as check_with_tlc
 
