@@ -17,15 +17,10 @@ from canvass.cli.main import run as run_command
 from canvass.cluster.rules import Rules
 from canvass.conformance import tlc_engine
 from canvass.conformance.tlc_engine import check_with_tlc
-from canvass.conformance.tlc_engine_runs import (
-    TWO_DIGITS,
-    EngineError,
-    to_digits,
-)
+from canvass.conformance.tlc_engine_runs import EngineError
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_run, check_units
 from canvass.selftest.runs import record_run
-from canvass.steps.oracle import OracleError
 from canvass.tlc import TlcOptions
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
@@ -231,13 +226,6 @@ def _enlarge(part: object) -> None:
                     part[name] = value << 45
             else:
                 _enlarge(value)
-
-
-def test_engine_digits_hold_every_number_or_refuse() -> None:
-    assert to_digits([-1, 0, TWO_DIGITS - 1]) == "2" + "07" + "08" + "__"
-    assert len(to_digits([TWO_DIGITS])) == 7
-    with pytest.raises(OracleError, match="too large for TLC"):
-        to_digits([1 << 30])
 
 
 # --- what is no verdict ---------------------------------------------------------------------------

@@ -290,7 +290,7 @@ def test_a_path_that_is_not_there_is_refused_before_what_would_read_it_is_import
 ) -> None:
     lines = (
         *("explain none", "verify none", "import aeron none --out new", "disks none"),
-        *("browse none", "graph stats none", "graph diff none none", "replay none none"),
+        *("browse none", "graph stats none", "graph find none", "replay none none"),
         *("trace show none", "trace shrink none --out new"),
     )
     code = (

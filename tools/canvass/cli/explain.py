@@ -24,6 +24,7 @@ from canvass.cli.output import (
     literal,
     names_not_read,
     result_console,
+    typed,
     write_file,
 )
 from canvass.cli.output import show as show_text
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import Console
 
-    from canvass.explanation.evidence import Evidence, States
+    from canvass.explanation.evidence import Evidence
     from canvass.explanation.explanation import Explanation
     from canvass.explanation.timeline import Timeline
 
@@ -107,8 +108,8 @@ def explain(
             raise CommandError(f"--follow prints what is new, line by line: leave out {options}")
         raise typer.Exit(_follow(source, settings, exit_on))
     found = {
-        name: explain_timeline(timeline, states, settings)
-        for name, (timeline, states) in read_timelines(source).items()
+        name: explain_timeline(timeline, settings)
+        for name, timeline in read_timelines(source).items()
     }
     if member is not None:
         found = {name: one for name, one in found.items() if member in one.members}
@@ -147,7 +148,7 @@ def _is_reason(source: Path, found: Iterable[Explanation], exit_on: ExitOn) -> b
     return list(map(complain, reasons_to_exit(news, verdict_of([source]), exit_on))) != []
 
 
-def read_timelines(source: Path) -> dict[str, tuple[Timeline, States | None]]:
+def read_timelines(source: Path) -> dict[str, Timeline]:
     """Read logs or a run as `canvass.explanation.reading.read_each`, and say what is left out.
 
     Raises
@@ -158,9 +159,9 @@ def read_timelines(source: Path) -> dict[str, tuple[Timeline, States | None]]:
     from canvass.explanation.reading import read_each
 
     several = read_each(source)
-    if ignored := next(iter(several.values()))[0].ignored:
+    if ignored := next(iter(several.values())).ignored:
         complain(names_not_read(ignored))
-    if not any(timeline.members for timeline, _ in several.values()):
+    if not any(timeline.members for timeline in several.values()):
         raise CommandError(f"{source}: {_NO_LINE}")
     return several
 
@@ -173,17 +174,8 @@ def _show_all(
         show(result_console(), one, heading=name, election=election, member=member)
     if election is None and member is None:
         row = _rows_of(result_console())
-        show_text("explain_next", row=row, command=_next_command(source))
-
-
-def _next_command(source: Path) -> str:
-    """The command that checks the steps."""
-    from canvass.traces.run import RUN_FILE
-
-    if (source / RUN_FILE).is_file():
-        return f"canvass verify {quote(str(source))}"
-    logs = quote(str(source))
-    return f"canvass import aeron {logs} --out my-run, then canvass verify my-run"
+        command = f"{typed()} verify {quote(str(source))}"
+        show_text("explain_next", row=row, command=command)
 
 
 def show(

@@ -26,6 +26,7 @@ from canvass.cli.output import (
     emit,
     progress_console,
     text_of,
+    typed,
 )
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def run(
     )
     view = partial(RunView, quiet=output is Format.JSON)
     report = asyncio.run(run_cluster(options, view))
-    emit(output, report, "run")
+    emit(output, report, "run", command=typed())
     for problem in report.problems:
         complain(problem)
     raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)

@@ -186,30 +186,26 @@ class Schema(str, Enum):
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Runs, or a data set.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Run folders.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
 ) -> None:
-    """Convert run folders to a Parquet data set, or a data set to run folders, without loss.
+    """Convert run folders to a Parquet data set, without loss.
 
     canvass trace convert my-corpus my-data-set
-
-    canvass trace convert my-data-set my-corpus
     """
     from canvass.cli.options import need_runs
     from canvass.traces.parquet import DatasetWriter
-    from canvass.traces.rewrite import to_folders, written_aside
+    from canvass.traces.rewrite import written_aside
     from canvass.traces.run import Corpus, write_dataset
 
     need_runs([source], "canvass trace convert")
     corpus = Corpus(source)
+    if corpus.files:
+        raise CommandError(f"{source} is a data set already")
     if out.exists():
         raise CommandError(f"{out} exists; name a new folder")
-    with written_aside(out) as folder:
-        if corpus.files:
-            to_folders(corpus, folder)
-        else:
-            with DatasetWriter(folder) as writer:
-                write_dataset(corpus, writer)
+    with written_aside(out) as folder, DatasetWriter(folder) as writer:
+        write_dataset(corpus, writer)
     print(f"{counted(corpus.runs, 'run')} written to {out}")
 
 

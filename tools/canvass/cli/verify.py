@@ -6,6 +6,7 @@ This module has the command line, the progress and the output; `canvass.conforma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -100,7 +101,7 @@ def verify(
     """
     runs = [path for path in paths if kind_of(path) is not PathKind.LOG_FILE]
     need_runs(runs, "canvass verify", logs=True)
-    from canvass.cli.log_units import import_units
+    from canvass.cli.log_units import as_given, import_units
     from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
     from canvass.conformance.verify import make_lookup
@@ -120,7 +121,7 @@ def verify(
     else:
         refused = _refused(found.runs, lookup)
         values = _values(found.runs, refused) if output is VerifyFormat.HUMAN else {}
-        record = to_report(found, refused)
+        record = to_report(as_given(found), refused)
         emit(output, record, "verify", runs=found.runs, counts=found.counts, **values)
     raise typer.Exit(found.exit_code)
 
@@ -128,7 +129,6 @@ def verify(
 def _checked(units: list[Unit], lookup: StepLookup, engine: Engine, jobs: int) -> CorpusVerdict:
     """Check units with an engine, and show the progress."""
     from canvass.cli.output import Stages
-    from canvass.conformance.tlc_engine import check_with_tlc
     from canvass.conformance.verify import check_units
 
     with Stages() as stages:
@@ -142,20 +142,24 @@ def _checked(units: list[Unit], lookup: StepLookup, engine: Engine, jobs: int) -
 
         read(0, len(units), 0)
         if engine is Engine.TLC:
+            from canvass.conformance.tlc_engine import check_with_tlc
+
             return check_with_tlc(units, read)
         return check_units(units, lookup, read, ask, timed=True, jobs=jobs)
 
 
 def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
     """Draw the page of the divergences; its links are relative to its folder."""
+    from canvass.cli.log_units import as_given, run_given
     from canvass.conformance.html import to_html
     from canvass.conformance.report import make_cases
     from canvass.explanation.explanation import sections
 
     cases = make_cases(found.runs, lookup, MAX_REPORTS)
+    named = [replace(case, run=run_given(case.run)) for case in cases]
     alone = len(found.runs) == 1 and found.exit_code != EXIT_ERROR
     who_led = _explanation(found.runs[0]) if alone else None
-    return to_html(found, cases, [] if who_led is None else [sections(who_led)], folder)
+    return to_html(as_given(found), named, [] if who_led is None else [sections(who_led)], folder)
 
 
 def _explanation(run: RunVerdict) -> Explanation | None:
@@ -167,7 +171,7 @@ def _explanation(run: RunVerdict) -> Explanation | None:
     folder = Path(run.path)
     if not 0 < run.events <= _MAX_EXPLAINED or not (folder / RUN_FILE).is_file():
         return None
-    return explain(*read(folder))
+    return explain(read(folder))
 
 
 def _hazards(run: RunVerdict) -> list[RiskReport]:
@@ -197,15 +201,17 @@ def _refused(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedStep
 
 def _values(runs: Sequence[RunVerdict], refused: Sequence[RefusedStep]) -> dict[str, object]:
     """Give what the text names beside the verdicts."""
+    from canvass.cli.log_units import run_given
+    from canvass.cli.output import typed
     from canvass.conformance import report
-    from canvass.conformance.verdict import shared_ids
 
     wrong = [run for run in runs if run.divergences]
     return {
-        "names": report.run_names(runs),
+        "names": report.run_names([run_given(run) for run in runs]),
+        "given": run_given,
+        "command": typed(),
         "wrong": list(zip(wrong, map(report.divergence_lines, refused), strict=False)),
         "hidden": len(wrong) - len(refused),
-        "shared": shared_ids(runs)[:MAX_REPORTS],
         "most": MAX_REPORTS,
         "hazards": _hazards,
         "report": report,
