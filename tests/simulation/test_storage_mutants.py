@@ -74,8 +74,8 @@ def forget_the_candidate_term(patch: pytest.MonkeyPatch) -> None:
     """A ballot's term is sent before it is on disk."""
     original = Archive.change
 
-    def change(self: Archive, change: Change, timestamp: int) -> None:
-        original(self, Change(None, change.term_entries, change.truncate_position), timestamp)
+    def change(self: Archive, change: Change) -> None:
+        original(self, Change(None, change.term_entries, change.truncate_position))
 
     patch.setattr(Archive, "change", change)
 

@@ -45,7 +45,7 @@ def change(keep: int = -1, candidate: int = -1, *terms: TermEntry) -> Operation:
         ends = [0, *(frame.end for frame in archive.recording.replay(0, archive.recording.end))]
         cut = ends[keep] if keep >= 0 else None
         vote = candidate if candidate >= 0 else None
-        archive.change(Change(vote, terms or None, cut), timestamp=7)
+        archive.change(Change(vote, terms or None, cut))
 
     def make(disk: Disk) -> Disk:
         return Disk(
@@ -62,7 +62,7 @@ def snapshot(content: bytes) -> Operation:
     def do(archive: Archive) -> None:
         position = archive.recording.end
         parts = {-1: b"module " + content, 0: content}
-        archive.write_snapshot(Snapshot(0, 0, position, parts), timestamp=8)
+        archive.write_snapshot(Snapshot(0, 0, position, parts))
 
     return do, lambda disk: replace(disk, snapshot=content)
 

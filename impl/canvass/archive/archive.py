@@ -1,19 +1,21 @@
 """A member's archive: all data that survives a restart.
 
-A step of the protocol may change several files, all of them or none. If more than one file changes,
-the archive first writes the changes into a file (the *intent*). A recovery that finds the intent
-carries it out again. This module has the formats of recording log and node state.
-`canvass.cluster.recording_log` has the meaning of the entries.
+The log is a recording. All else that the protocol keeps is one file, which is replaced as a whole.
+So the changes of a step on disk are made all together or not at all. A step that also truncates the
+log first writes where: a recovery that finds this truncates the log. A snapshot is durable before
+the file names it. `canvass.cluster.recording_log` has the meaning of the entries.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
-from enum import IntEnum
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
+
+import msgspec
+from msgspec.structs import replace
 
 from canvass.archive.recording import SEGMENT_LENGTH, Recording
 from canvass.archive.storage import ArchiveError, DamageError, Storage
@@ -75,125 +77,34 @@ MODULE_SERVICE_ID: Final = -1
 """The service id of the consensus module."""
 
 
-class EntryType(IntEnum):
-    """The types of entries in the recording log."""
+class SnapshotEntry(msgspec.Struct, frozen=True):
+    """A snapshot of the consensus module and of some services, as the recording log names it."""
 
-    TERM = 0
-    SNAPSHOT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """One entry of the recording log, with Aeron's fields."""
-
-    recording_id: int
     leadership_term_id: int
     term_base_log_position: int
     log_position: int
-    """The end of a term, or -1; the position of a snapshot."""
-    timestamp: int
-    service_id: int
-    type: EntryType
-
-    @property
-    def term(self) -> TermEntry:
-        """The entry as the protocol sees it."""
-        return TermEntry(self.leadership_term_id, self.term_base_log_position, self.log_position)
+    service_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeState:
-    """The candidate term of a member, with the end of its log when the term was written."""
+class Kept(msgspec.Struct, frozen=True):
+    """All that an archive keeps beside the log: node state and recording log.
+
+    Parameters
+    ----------
+    terms, snapshots
+        The entries of the recording log, in the order of their positions.
+    truncate_position
+        Where the log is being truncated; -1 if it is not.
+    """
 
     candidate_term_id: int = NULL_VALUE
-    log_position: int = 0
-    timestamp: int = 0
+    terms: tuple[TermEntry, ...] = ()
+    snapshots: tuple[SnapshotEntry, ...] = ()
+    truncate_position: int = NULL_VALUE
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """The changes of a member's files. None means no change."""
-
-    node_state: NodeState | None
-    truncate_position: int | None
-    """Where to truncate the log."""
-    entries: tuple[LogEntry, ...] | None
-    """All entries of the recording log."""
-
-    @property
-    def count(self) -> int:
-        """The number of files that change."""
-        parts = (self.node_state, self.truncate_position, self.entries)
-        return sum(part is not None for part in parts)
-
-
-_ENTRY: Final = struct.Struct("<qqqqqii")
-_NODE_STATE: Final = struct.Struct("<qqq")
-_INTENT: Final = struct.Struct("<qqqq?")
-"""Candidate term, with log position and timestamp; where to truncate the log; whether entries of
-the recording log follow."""
-_NOTHING: Final = -2
-
-
-def encode_entries(entries: Sequence[LogEntry]) -> bytes:
-    """Write the entries of a recording log."""
-    return b"".join(_ENTRY.pack(*astuple(entry)) for entry in entries)
-
-
-def decode_entries(data: bytes) -> tuple[LogEntry, ...]:
-    """Read the entries of a recording log."""
-    try:
-        return tuple(
-            LogEntry(recording, term, base, end, timestamp, service, EntryType(kind))
-            for recording, term, base, end, timestamp, service, kind in _ENTRY.iter_unpack(data)
-        )
-    except (struct.error, ValueError) as error:
-        raise ArchiveError(f"{len(data)} bytes are no recording log: {error}") from None
-
-
-def encode_node_state(state: NodeState) -> bytes:
-    """Write the node state."""
-    return _NODE_STATE.pack(*astuple(state))
-
-
-def decode_node_state(data: bytes) -> NodeState:
-    """Read the node state."""
-    if len(data) != _NODE_STATE.size:
-        raise ArchiveError(f"{len(data)} bytes are no node state")
-    return NodeState(*_NODE_STATE.unpack(data))
-
-
-def encode_intent(intent: Intent) -> bytes:
-    """Write an intent."""
-    state, cut = intent.node_state, intent.truncate_position
-    data = _INTENT.pack(
-        _NOTHING if state is None else state.candidate_term_id,
-        0 if state is None else state.log_position,
-        0 if state is None else state.timestamp,
-        _NOTHING if cut is None else cut,
-        intent.entries is not None,
-    )
-    return data + encode_entries(intent.entries or ())
-
-
-def decode_intent(data: bytes) -> Intent:
-    """Read an intent."""
-    if len(data) < _INTENT.size:
-        raise ArchiveError(f"{len(data)} bytes are no intent")
-    candidate, position, timestamp, cut, has_entries = _INTENT.unpack_from(data)
-    return Intent(
-        None if candidate == _NOTHING else NodeState(candidate, position, timestamp),
-        None if cut == _NOTHING else cut,
-        decode_entries(data[_INTENT.size :]) if has_entries else None,
-    )
-
-
-RECORDING_LOG: Final = "recording.log"
-NODE_STATE: Final = "node-state.dat"
-INTENT: Final = "intent.dat"
-_LOG_MAGIC: Final = b"CVRECLOG"
-_STATE_MAGIC: Final = b"CVNODEST"
-_INTENT_MAGIC: Final = b"CVINTENT"
+STATE: Final = "state.dat"
+_STATE_MAGIC: Final = b"CVARCHIV"
 _SNAPSHOT_MAGIC: Final = b"CVSNAPSH"
 
 
@@ -238,76 +149,58 @@ class Archive:
         remove_aside(storage)
         storage.sync_folder()  # The last renames of a killed process may not be durable.
         self.recording = Recording(storage, segment_length=segment_length)
-        written = read_sealed(storage, RECORDING_LOG, _LOG_MAGIC)
-        self.entries = () if written is None else decode_entries(written)
-        state = read_sealed(storage, NODE_STATE, _STATE_MAGIC)
-        self.node_state = NodeState() if state is None else decode_node_state(state)
-        intent = read_sealed(storage, INTENT, _INTENT_MAGIC)
-        if intent is not None:
-            self._carry_out(decode_intent(intent))
-            self._remove_intent()
-
-    @property
-    def term_entries(self) -> tuple[TermEntry, ...]:
-        """The TERM entries of the recording log."""
-        return tuple(entry.term for entry in self.entries if entry.type is EntryType.TERM)
+        written = read_sealed(storage, STATE, _STATE_MAGIC)
+        try:
+            self.kept = Kept() if written is None else msgspec.msgpack.decode(written, type=Kept)
+        except msgspec.DecodeError as error:
+            raise ArchiveError(f"{STATE} is of another version: {error}") from None
+        self._truncate()
 
     def found(self, rules: Rules) -> Member:
         """The protocol state that a restart finds."""
-        last = self._last_snapshot_entry()
-        position = self.recording.end
-        candidate_term_id = self.node_state.candidate_term_id
-        if last is None:
-            return persistent_member(rules, candidate_term_id, self.term_entries, position)
+        kept, position = self.kept, self.recording.end
+        if not kept.snapshots:
+            return persistent_member(rules, kept.candidate_term_id, kept.terms, position)
+        last = kept.snapshots[-1]
         return persistent_member(
             rules,
-            candidate_term_id,
-            self.term_entries,
+            kept.candidate_term_id,
+            kept.terms,
             position,
             last.leadership_term_id,
             last.term_base_log_position,
             last.log_position,
         )
 
-    def change(self, change: Change, timestamp: int) -> None:
+    def change(self, change: Change) -> None:
         """Carry out the changes of a step on disk, all of them or none."""
-        state = entries = None
+        cut = change.truncate_position
+        kept = self.kept
         if change.candidate_term_id is not None:
-            state = NodeState(change.candidate_term_id, self.recording.end, timestamp)
+            kept = replace(kept, candidate_term_id=change.candidate_term_id)
         if change.term_entries is not None:
-            entries = self._with_terms(change.term_entries, timestamp)
-        intent = Intent(state, change.truncate_position, entries)
-        if intent.count > 1:
-            write_sealed(self._storage, INTENT, _INTENT_MAGIC, encode_intent(intent))
-        self._carry_out(intent)
-        if intent.count > 1:
-            self._remove_intent()
+            kept = replace(kept, terms=change.term_entries)
+        if kept != self.kept:
+            self._keep(replace(kept, truncate_position=NULL_VALUE if cut is None else cut))
+            self._truncate()
+        elif cut is not None:
+            self.recording.truncate(cut)
 
-    def write_snapshot(self, snapshot: Snapshot, timestamp: int) -> None:
-        """Write a snapshot: first its parts, then its entries in the recording log."""
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        """Write a snapshot: first its parts, then its entry in the recording log."""
         position = snapshot.log_position
         for service_id, data in sorted(snapshot.parts.items()):
             name = _snapshot_name(position, service_id)
             write_sealed(self._storage, name, _SNAPSHOT_MAGIC, data)
-        # Services first, the module last: only a snapshot that has the module's entry is whole.
-        entries = tuple(
-            LogEntry(
-                position,
-                snapshot.leadership_term_id,
-                snapshot.term_base_log_position,
-                position,
-                timestamp,
-                service_id,
-                EntryType.SNAPSHOT,
-            )
-            for service_id in sorted(snapshot.parts, reverse=True)
+        entry = SnapshotEntry(
+            snapshot.leadership_term_id,
+            snapshot.term_base_log_position,
+            position,
+            tuple(sorted(snapshot.parts)),
         )
-        kept = tuple(
-            entry
-            for entry in self.entries
-            if entry.type is EntryType.TERM or entry.log_position != position
-        )
-        self._write_entries((*kept, *entries))
+        others = (one for one in self.kept.snapshots if one.log_position != position)
+        entries = sorted((*others, entry), key=lambda one: one.log_position)
+        self._keep(replace(self.kept, snapshots=tuple(entries)))
 
     def last_snapshot(self) -> Snapshot | None:
         """Read the newest snapshot.
@@ -317,17 +210,16 @@ class Archive:
         ArchiveError
             If a part of it is missing.
         """
-        last = self._last_snapshot_entry()
-        if last is None:
+        if not self.kept.snapshots:
             return None
+        last = self.kept.snapshots[-1]
         parts = {}
-        for entry in self.entries:
-            if entry.type is EntryType.SNAPSHOT and entry.log_position == last.log_position:
-                name = _snapshot_name(entry.log_position, entry.service_id)
-                data = read_sealed(self._storage, name, _SNAPSHOT_MAGIC)
-                if data is None:
-                    raise ArchiveError(f"the recording log names {name}, which is missing")
-                parts[entry.service_id] = data
+        for service_id in last.service_ids:
+            name = _snapshot_name(last.log_position, service_id)
+            data = read_sealed(self._storage, name, _SNAPSHOT_MAGIC)
+            if data is None:
+                raise ArchiveError(f"the recording log names {name}, which is missing")
+            parts[service_id] = data
         return Snapshot(
             last.leadership_term_id, last.term_base_log_position, last.log_position, parts
         )
@@ -336,50 +228,15 @@ class Archive:
         """Close the storage."""
         self._storage.close()
 
-    def _last_snapshot_entry(self) -> LogEntry | None:
-        found = [
-            entry
-            for entry in self.entries
-            if entry.type is EntryType.SNAPSHOT and entry.service_id == MODULE_SERVICE_ID
-        ]
-        return max(found, key=lambda entry: entry.log_position, default=None)
+    def _keep(self, kept: Kept) -> None:
+        write_sealed(self._storage, STATE, _STATE_MAGIC, msgspec.msgpack.encode(kept))
+        self.kept = kept
 
-    def _with_terms(self, terms: tuple[TermEntry, ...], timestamp: int) -> tuple[LogEntry, ...]:
-        """The recording log with new TERM entries. Unchanged entries keep their timestamps."""
-        known = {entry.term: entry for entry in self.entries if entry.type is EntryType.TERM}
-        kept = tuple(entry for entry in self.entries if entry.type is not EntryType.TERM)
-        written = (
-            known.get(term)
-            or LogEntry(
-                0,
-                term.leadership_term_id,
-                term.term_base_log_position,
-                term.log_position,
-                timestamp,
-                NULL_VALUE,
-                EntryType.TERM,
-            )
-            for term in terms
-        )
-        return (*written, *kept)
-
-    def _write_entries(self, entries: tuple[LogEntry, ...]) -> None:
-        write_sealed(self._storage, RECORDING_LOG, _LOG_MAGIC, encode_entries(entries))
-        self.entries = entries
-
-    def _carry_out(self, intent: Intent) -> None:
-        if intent.node_state is not None:
-            data = encode_node_state(intent.node_state)
-            write_sealed(self._storage, NODE_STATE, _STATE_MAGIC, data)
-            self.node_state = intent.node_state
-        if intent.truncate_position is not None:
-            self.recording.truncate(intent.truncate_position)
-        if intent.entries is not None:
-            self._write_entries(intent.entries)
-
-    def _remove_intent(self) -> None:
-        self._storage.remove(INTENT)
-        self._storage.sync_folder()
+    def _truncate(self) -> None:
+        """End a truncation. What is recorded after that must not be truncated once more."""
+        if self.kept.truncate_position != NULL_VALUE:
+            self.recording.truncate(self.kept.truncate_position)
+            self._keep(replace(self.kept, truncate_position=NULL_VALUE))
 
 
 def _snapshot_name(position: int, service_id: int) -> str:

@@ -280,7 +280,7 @@ class ConsensusModule:
             ack = self._await_ack(agent, position, snapshot=True)
             parts[agent.service_id] = ack.snapshot or b""
         parts[MODULE_SERVICE_ID] = self.state.snapshot()
-        self._archive.write_snapshot(Snapshot(term, base, position, parts), self.time_ms)
+        self._archive.write_snapshot(Snapshot(term, base, position, parts))
         self.state.control.on_snapshot_taken()
         self.counters["snapshots"] += 1
 

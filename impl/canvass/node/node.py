@@ -249,7 +249,7 @@ class MemberPort:
                     pass
         if cut is not None:
             self._streams.forget_beyond(cut)
-        self._archive.change(Change(candidate, terms, cut), self._module.time_ms)
+        self._archive.change(Change(candidate, terms, cut))
 
     def _carry_out(self, effect: Effect, after: Member) -> None:
         streams = self._streams

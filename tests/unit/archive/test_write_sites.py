@@ -64,7 +64,7 @@ def sites_of_the_history() -> set[Site]:
     for do, _ in HISTORY:
         do(archive)
     storage.append(segment_name(max(archive.recording._starts)), b"torn")
-    storage.create("node-state.dat.new")
+    storage.create("state.dat.new")
     del archive
     Archive(storage, SMALL_SEGMENT)
     return storage.sites

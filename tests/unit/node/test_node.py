@@ -103,7 +103,7 @@ def test_a_snapshot_that_cannot_be_read_is_refused(part: int) -> None:
     archive = Archive(first.storage)
     taken = archive.last_snapshot()
     assert taken is not None
-    archive.write_snapshot(replace(taken, parts={**taken.parts, part: b"\0" * 20}), 0)
+    archive.write_snapshot(replace(taken, parts={**taken.parts, part: b"\0" * 20}))
 
     with pytest.raises(ArchiveError, match=rf"snapshot at {taken.log_position} cannot be read"):
         Alone(first.storage)
@@ -160,7 +160,7 @@ def test_a_shutdown_takes_a_snapshot_and_ends_the_process() -> None:
     assert alone.node.ended
     assert snapshot is not None
     assert snapshot.log_position == found.recording.end
-    assert [term.log_position for term in found.term_entries] == [found.recording.end]
+    assert [term.log_position for term in found.kept.terms] == [found.recording.end]
 
 
 def test_an_abort_ends_the_process_without_a_snapshot() -> None:
@@ -171,7 +171,7 @@ def test_an_abort_ends_the_process_without_a_snapshot() -> None:
 
     assert alone.node.ended
     assert (alone.actions(), found.last_snapshot()) == ([], None)
-    assert [term.log_position for term in found.term_entries] == [found.recording.end]
+    assert [term.log_position for term in found.kept.terms] == [found.recording.end]
 
 
 def test_no_member_takes_a_snapshot_for_standby_members() -> None:
