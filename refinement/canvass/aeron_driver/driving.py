@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +26,6 @@ from canvass.aeron_driver.comparison import (
 from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.drivable import (
     DISABLED_OBSTACLES,
-    ELECTION_ACTIONS,
     HIDDEN,
     OBSTACLES,
     DrivableSteps,
@@ -49,43 +47,8 @@ from canvass.aeron_driver.report import (
 )
 from canvass.aeron_driver.stream import THROWN, Answers, Cells, StreamLayout, running
 from canvass.conformance.operators import operator_place
-from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
+from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import INPUT_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
-
-
-def _java_name(action: Action) -> str:
-    return action.value[0].lower() + action.value[1:]
-
-
-JAVA_METHODS: Final[Mapping[Action, str]] = MappingProxyType(
-    {
-        **{
-            action: f"ConsensusAdapter.onFragment -> ConsensusModuleAgent.{_java_name(action)}"
-            for action in ACTIONS
-            if ACTION_INPUTS[action].message is not None
-        },
-        **{
-            action: f"Election.doWork -> Election.{_java_name(action)}"
-            for action in ELECTION_ACTIONS
-        },
-        Action.ELECTION_INIT: "Election.doWork -> Election.init",
-        Action.ENTER_ELECTION: "ConsensusModuleAgent.enterElection",
-        Action.ELECTION_ERROR: "Election.handleError",
-        Action.CONSUME_LOG: "ConsensusModuleAgent.consensusWork, catchupPoll; LogReplay.doWork",
-        Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT: (
-            "LogAdapter.onFragment -> ConsensusModuleAgent.onReplayNewLeadershipTermEvent"
-        ),
-        Action.UPDATE_LEADER_POSITION: "ConsensusModuleAgent.updateLeaderPosition",
-        Action.UPDATE_FOLLOWER_POSITION: "ConsensusModuleAgent.updateFollowerPosition",
-        Action.TAKE_SNAPSHOT: "ConsensusModuleAgent.onReplayClusterAction -> takeSnapshot",
-        Action.APPEND_ENTRY: "ConsensusModuleAgent.checkClusterControlToggle (STANDBY_SNAPSHOT)",
-        Action.INITIATE_TERMINATION: "ConsensusModuleAgent.checkClusterControlToggle (ABORT)",
-        Action.TERMINATE: "ConsensusModuleAgent.slowTickWork (leader), consensusWork (follower)",
-        Action.RESTART: "ConsensusModuleAgent.recoverFromSnapshotAndLog; Election.doWork",
-    }
-)
-"""The Java method of each action. An action without one runs no code of a member."""
-
 
 EXCEPTION: Final = "exception"
 """Name among the differing fields for an exception that Aeron does not throw on purpose."""
@@ -332,7 +295,6 @@ class Collector:
                 fields=list(kinds),
                 count=group.count,
                 known=known,
-                java=JAVA_METHODS[action],
                 operator=operator_place(action),
                 example=group.example,
                 hidden=hidden.split(", ") if hidden else [],

@@ -37,7 +37,6 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
     count: int
     known: str
     """The reviewed class that explains it (`canvass.aeron_driver.comparison`); empty if none."""
-    java: str
     operator: str
     example: Example
     hidden: list[str] = []

@@ -8,9 +8,9 @@ order of fields is defined in one place only.
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -208,42 +208,18 @@ class Session:
         DriverError
             If the process ends.
         """
-        sizes: list[int] = []
-        ready = threading.Semaphore(0)
-        failed: list[BaseException] = []
-
-        def write() -> None:
-            stdin = self._process.stdin
-            assert stdin is not None
-            try:
-                for batch in requests:
-                    sizes.append(len(batch))
-                    ready.release()
-                    stdin.write(len(batch).to_bytes(4, "little"))
-                    stdin.write(np.ascontiguousarray(batch, dtype="<i4").tobytes())
-                    stdin.flush()
-            except OSError:
-                pass  # The process has ended: the reader reports the cause.
-            except BaseException as error:  # noqa: BLE001 - raised again by the reader
-                failed.append(error)
-            sizes.append(0)
-            ready.release()
-
-        threading.Thread(target=write, daemon=True).start()
-        batch = 0
-        while True:
-            ready.acquire()
-            rows = sizes[batch]
-            batch += 1
-            if failed:
-                raise failed[0]
-            if rows == 0:
-                return
-            width = self._layout.answer_width
-            cells = np.frombuffer(self._read(4 * rows * width), dtype="<i4").reshape(rows, width)
+        stdin, width = self._process.stdin, self._layout.answer_width
+        assert stdin is not None
+        for batch in requests:
+            # The driver reads a whole batch before it answers.
+            with contextlib.suppress(OSError):  # The process has ended: `_read` gives the cause.
+                stdin.write(len(batch).to_bytes(4, "little"))
+                stdin.write(np.ascontiguousarray(batch, dtype="<i4").tobytes())
+                stdin.flush()
+            content = self._read(4 * len(batch) * width)
+            cells = np.frombuffer(content, dtype="<i4").reshape(len(batch), width)
             length = int.from_bytes(self._read(4), "little")
-            text = self._read(length).decode()
-            notes = (line.split("\t", 1) for line in text.splitlines())
+            notes = (line.split("\t", 1) for line in self._read(length).decode().splitlines())
             yield Answers(cells, {int(row): note for row, note in notes})
 
     def _read(self, count: int) -> bytes:
