@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.quorum import quorum_size
@@ -32,17 +33,6 @@ from canvass.disks.files import RECORDING_LOG
 from canvass.disks.findings import ALL_MEMBERS, DiskError, Finding, Kind, member_names
 from canvass.disks.log import RecordedLog, TermRun, agreement, session_messages
 from canvass.disks.small_files import LogEntry
-
-
-class Tail(msgspec.Struct, frozen=True, rename="camel"):
-    """The part of one member's log that belongs to one term, with its number of entries."""
-
-    leadership_term_id: int
-    start: int
-    end: int
-    session_messages: int
-    timer_events: int
-    leader_member_id: int
 
 
 class MemberLog(msgspec.Struct, frozen=True, rename="camel"):
@@ -56,7 +46,7 @@ class MemberLog(msgspec.Struct, frozen=True, rename="camel"):
     candidate_term_id: int
     schema_version: int
     """The version of schema 111 of the last entry, or -1."""
-    beyond_common: list[Tail]
+    beyond_common: list[TermRun]
 
 
 class Proof(msgspec.Struct, frozen=True, rename="camel"):
@@ -139,15 +129,14 @@ def member_logs(disks: Sequence[MemberDisk], comparison: Comparison) -> list[Mem
             disk.snapshot_position,
             disk.candidate_term_id,
             NULL_VALUE if disk.log is None else disk.log.schema_version,
-            [_tail(run, common) for run in disk.log.terms if run.end > common] if disk.log else [],
+            [
+                replace(run, start=max(run.start, common))
+                for run in (disk.log.terms if disk.log else ())
+                if run.end > common
+            ],
         )
         for disk in disks
     ]
-
-
-def _tail(run: TermRun, common: int) -> Tail:
-    start = max(run.start, common)
-    return Tail(run.term, start, run.end, run.messages, run.timers, run.leader)
 
 
 def differences(

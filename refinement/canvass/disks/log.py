@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from canvass.cluster.messages import NULL_VALUE
@@ -56,8 +57,15 @@ class Problem:
     at_message: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TermRun:
+_JSON: Final = {
+    "term": "leadershipTermId",
+    "leader": "leaderMemberId",
+    "messages": "sessionMessages",
+    "timers": "timerEvents",
+}
+
+
+class TermRun(msgspec.Struct, frozen=True, rename=_JSON):
     """The part of a log that the leader of one term appended.
 
     ``base`` and ``leader`` are -1 if the log begins after the term's NewLeadershipTermEvent.

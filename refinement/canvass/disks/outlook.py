@@ -185,7 +185,37 @@ class Explorer:
         states = reasons(world.members)[1 + self.member_ids.index(candidate)]
         return states.partition(": ")[2]
 
-    def explore(self) -> list[Leadership]:
+    def outlook(self) -> Outlook:
+        """Find the members that can lead, and those that can never join."""
+        leaderships = self._explore()
+        leaders = [one for one in leaderships if one.quorums]
+        can_lead = {one.leader_member_id for one in leaders}
+        never = {}
+        for i in set(self.startable) - can_lead:
+            obstacles = [one.stuck.get(i, "") for one in leaders]
+            if obstacles and all(obstacles):
+                never[i] = obstacles[0]
+        count = len(self.member_ids)
+        limit = "" if count <= MAX_MEMBERS else ", only the smallest quorums and the whole"
+        return Outlook(
+            member_count=count,
+            quorum=quorum_size(count),
+            revision=self.revision,
+            leaderships=leaderships,
+            cannot_start=self.cannot_start,
+            never_join=dict(sorted(never.items())),
+            started_empty=sorted(self.empty),
+            elections=self.elections,
+            bounds=(
+                f"more than {MAX_TERMS} terms: no election was simulated, only the logs were"
+                " compared"
+                if self.is_long
+                else f"{self.elections} elections simulated: each quorum, each member of it as the "
+                f"candidate{limit}; every message arrives; at most {ROUNDS} rounds each"
+            ),
+        )
+
+    def _explore(self) -> list[Leadership]:
         """Simulate all elections, then let the other members join each leader."""
         wins: dict[int, list[list[int]]] = {i: [] for i in self.startable}
         refused: dict[int, dict[str, str]] = {i: {} for i in self.startable}
@@ -417,59 +447,3 @@ def model_log(disk: MemberDisk) -> Log:
         tail = log[-1]
         log = append(log, Segment(tail.term, tail.base, length(log), end))
     return log
-
-
-def explore(
-    disks: Sequence[MemberDisk],
-    comparison: Comparison,
-    member_ids: Sequence[int],
-    revision: str,
-    cannot_start: dict[int, str],
-    empty: Sequence[int] = (),
-) -> Outlook:
-    """Find the members that can lead.
-
-    Parameters
-    ----------
-    disks
-        The given disks.
-    comparison
-        The comparison of their logs.
-    member_ids
-        All members of the cluster. Members without a disk are not started.
-    revision
-        The revision of the protocol.
-    cannot_start
-        The members that do not start, with the reason.
-    empty
-        Members without a disk that are started with an empty disk.
-    """
-    by_id = {disk.member_id: disk for disk in disks}
-    explorer = Explorer(by_id, comparison, sorted(member_ids), empty, revision, cannot_start)
-    leaderships = explorer.explore()
-    can_lead = {one.leader_member_id for one in leaderships if one.quorums}
-    never = {}
-    for i in explorer.startable:
-        obstacles = [
-            one.stuck.get(i, "") for one in leaderships if one.quorums and one.leader_member_id != i
-        ]
-        if obstacles and i not in can_lead and all(obstacles):
-            never[i] = obstacles[0]
-    size = quorum_size(len(member_ids))
-    limit = "" if len(member_ids) <= MAX_MEMBERS else ", only the smallest quorums and the whole"
-    return Outlook(
-        member_count=len(member_ids),
-        quorum=size,
-        revision=revision,
-        leaderships=leaderships,
-        cannot_start=cannot_start,
-        never_join=never,
-        started_empty=sorted(empty),
-        elections=explorer.elections,
-        bounds=(
-            f"more than {MAX_TERMS} terms: no election was simulated, only the logs were compared"
-            if explorer.is_long
-            else f"{explorer.elections} elections simulated: each quorum, each member of it as the "
-            f"candidate{limit}; every message arrives; at most {ROUNDS} rounds each"
-        ),
-    )

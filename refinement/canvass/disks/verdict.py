@@ -34,7 +34,7 @@ from canvass.disks.findings import (
     verdict_of,
 )
 from canvass.disks.layouts import RELEASES, revision_of
-from canvass.disks.outlook import Leadership, Outlook, explore
+from canvass.disks.outlook import Explorer, Leadership, Outlook
 from canvass.disks.soundness import check, reason_not_to_start
 
 
@@ -303,10 +303,12 @@ def assess(
     rules = revision_of(version)
     reasons = {disk.member_id: reason_not_to_start(disk, checked[disk.member_id]) for disk in disks}
     cannot_start = {i: why for i, why in reasons.items() if why}
-    outlook = explore(disks, comparison, member_ids, rules, cannot_start)
-    with_empty = None
-    if lost:
-        with_empty = explore(disks, comparison, member_ids, rules, cannot_start, lost)
+    by_id = {disk.member_id: disk for disk in disks}
+
+    def explore(empty: Sequence[int]) -> Outlook:
+        return Explorer(by_id, comparison, member_ids, empty, rules, cannot_start).outlook()
+
+    outlook, with_empty = explore(()), explore(lost) if lost else None
     return DisksVerdict(
         verdict=verdict_of(found),
         member_ids=[disk.member_id for disk in disks],
