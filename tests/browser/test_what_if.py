@@ -127,3 +127,34 @@ def test_the_parts_of_a_guard_have_their_values(server: Asked) -> None:
     ]
     assert found.parts[0].values == ("s.electionState = CLOSED", "s.role = FOLLOWER")
     assert found.parts[1].values == ("x.position = 0", "s.publicationPosition = -1")
+
+
+def test_the_nearest_loss_is_searched_and_opens_as_a_counterexample(server: Asked) -> None:
+    """From the state before the last one of HZ1, one step leads to the loss."""
+    states = read_counterexample(HAZARD_1).states
+    place = f"/what-if/counterexample/hazard1.txt/{len(states) - 2}"
+
+    answer = server.get(api.Nearest, f"{place}/nearest")
+
+    assert answer.text == "1 step to a violation of CommittedIsDurable"
+    assert answer.counterexample is not None
+    view = server.get(api.CounterexampleView, f"/counterexample/{answer.counterexample}")
+    assert (view.states_total, view.property) == (2, "CommittedIsDurable")
+    last = view.states[-1].tree["hist"]["committed"]
+    assert len(last) > len(states[-2]["hist"]["committed"])
+
+
+def test_a_path_moves_the_place_from_which_a_loss_is_searched(server: Asked) -> None:
+    found = read_counterexample(HAZARD_1)
+    third, second = found.states[-3:-1]
+    world = Start(moment_of(third, rules_of(found.title, 3)), "", 1).cluster()
+    (taken,) = (
+        name
+        for name, choice in choices(world).items()
+        if (later := world.copy())
+        and not choice.take(later)
+        and known(tree_of(later)) == known(second)
+    )
+    place = f"/what-if/counterexample/hazard1.txt/{len(found.states) - 3}"
+    answer = server.get(api.Nearest, f"{place}/nearest", path=taken)
+    assert answer.text == "1 step to a violation of CommittedIsDurable"

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from canvass.distance.search import Distance
 from canvass.traces.counts import counted
 
 PROPERTY: Final = "CommittedIsDurable"
@@ -52,6 +53,11 @@ class DistanceReport(Struct, frozen=True, rename="camel"):
 
 
 def distance_text(report: MomentReport) -> str:
+    """Write the distance from a moment, and the bytes that reports are counted too far."""
+    return found_text(report) + counted_text(report)
+
+
+def found_text(report: MomentReport | Distance) -> str:
     """Write the distance from a moment to a violation of `PROPERTY`, in words."""
     if report.steps == 0:
         text = f"{PROPERTY} is violated here already"
@@ -61,10 +67,10 @@ def distance_text(report: MomentReport) -> str:
     else:
         stopped = "" if report.complete else ", stopped by the time limit"
         text = f"no violation of {PROPERTY} within {counted(report.searched, 'step')}{stopped}"
-    return text + counted_text(report)
+    return text
 
 
-def faults_text(report: MomentReport) -> str:
+def faults_text(report: MomentReport | Distance) -> str:
     """Count the faults among the steps to a violation; empty if there are none."""
     named = {"crash": "crashes", "lost leader": "lost leaders"}
     parts = [f"{n} {kind if n == 1 else named[kind]}" for kind, n in sorted(report.faults.items())]

@@ -355,6 +355,17 @@ class GuardPart(Data, frozen=True):
     """The fields that it reads, with their values."""
 
 
+class Nearest(Data, frozen=True):
+    """The nearest loss of a committed entry, as far as TLC has searched."""
+
+    text: str
+    """The distance in words."""
+    states: int
+    """How many distinct states TLC has seen."""
+    counterexample: str | None
+    """Id of the behaviour as a source; null without one."""
+
+
 class WhyNot(Data, frozen=True):
     """Why a member cannot take an action."""
 

@@ -417,30 +417,6 @@ class RunTimeline(Data, frozen=True):
     """Number of segments and marks at the end that the answer does not contain."""
 
 
-class DistanceMark(Data, frozen=True):
-    """The distance from a moment of a run to the nearest violation."""
-
-    event: int
-    """Place of the moment in the causal order."""
-    text: str
-    """Its time since the first event of the run, and the distance, in words."""
-    steps: int | None
-    """Steps to the nearest violation; null if none was found within ``searched`` steps."""
-    searched: int
-    exposed: bool
-    """Whether reports are counted further than the reporters share the log."""
-
-
-class Distances(Data, frozen=True):
-    """The distances over a run; no moments if the page was opened without them."""
-
-    property: str
-    """The safety property."""
-    moments: tuple[DistanceMark, ...]
-    left_out: int
-    """Number of moments at the end that the answer does not contain."""
-
-
 class EvidenceLine(Data, frozen=True):
     """A sentence with its evidence."""
 

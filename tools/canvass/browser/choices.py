@@ -196,7 +196,7 @@ def moment_of(state: Tree, rules: Rules) -> Moment:
             if one["type"] != _PROCESS_END
         ),
         logs=tuple(_log(terms) for terms in state["log"].values()),
-        committed=(),
+        committed=_log(state.get("hist", {}).get("committed", ())),
         leaders=frozenset(),
         label="",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ from canvass.lanes.of_counterexample import (
     is_cluster,
     value_text,
 )
+from canvass.tlc import Violation
 from canvass.tlc.changes import SCHEMA, VIOLATED, CounterexampleDocument, StepRecord, claim_of
 from canvass.tlc.convert import to_itf_value
 from canvass.tlc.printed import PrintedError, read_printed
@@ -130,6 +131,13 @@ def _own(document: CounterexampleDocument) -> Counterexample:
         actions=tuple(_titled(step.action, step.arguments) for step in document.steps),
         states=tuple(map(_reached, document.steps)),
     )
+
+
+def counterexample_of(violation: Violation, title: str) -> Counterexample:
+    """Give the behaviour of a violation that TLC found."""
+    found = _itf(violation.to_itf(), Path(title))
+    claim = claim_of(violation.outcome.value, violation.name, violation.message)
+    return replace(found, claim=claim)
 
 
 def _reached(step: StepRecord) -> dict[str, Any]:

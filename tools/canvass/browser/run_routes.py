@@ -106,10 +106,6 @@ class RunRoutes:
         run = self._run(arguments)
         return timeline_of(run.opened, marks_of(run.opened, run.checked.verdict))
 
-    def distances(self, arguments: Arguments) -> Answer:
-        """Give the distances over the run."""
-        return self._run(arguments).distances
-
     def listed(self, kind: Literal["report", "corpus"]) -> Iterator[Question]:
         """Give the questions about a report or corpus: its summary, and a page of its runs."""
 
@@ -164,7 +160,6 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}/change", routes.change),
         Question("/run/{run}/compare", routes.compare),
         Question("/run/{run}/timeline", routes.timeline),
-        Question("/run/{run}/distances", routes.distances),
         Question("/run/{run}/explanation", routes.explanation),
         Question("/run/{run}/step/{member}/{step}", routes.step),
         Question("/hazard/{hazard}", routes.hazard),

@@ -120,7 +120,6 @@ def _of_run(store: Store, name: str) -> Iterator[tuple[str, api.Data]]:
     hazards |= set(() if view.divergence is None else view.divergence.hazards)
     yield from ((f"hazard/{one}", hazard_page(one)) for one in sorted(hazards))
     yield f"{base}/timeline", timeline_of(opened, marks)
-    yield f"{base}/distances", run.distances
     for show in ("", *FOLDS):
         query = f"?show={show}" if show else ""
         yield f"{base}/lanes{query}", opened.window(opened.total, marks, show=show, start=0)

@@ -318,8 +318,6 @@ class RunSource:
         self.opened = OpenRun(path, run_id, logs)
         self.checked: Checked = checker.check(self.opened)
         self.states: Lazy[RunStates] = Lazy(lambda: RunStates(self.opened))
-        self.distances = api.Distances(property="", moments=(), left_out=0)
-        """The distances of a document that the command line names."""
         self.moments: Lazy[RunMoments] = Lazy(lambda: RunMoments(self.opened.loaded))
         self._explanation: Lazy[api.ExplanationView] = Lazy(lambda: explanation_of(self.opened))
 

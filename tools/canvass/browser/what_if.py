@@ -34,6 +34,7 @@ from canvass.browser.counterexamples import Counterexample
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.labels import step_words
 from canvass.browser.limits import LABEL_CHARS, shortened
+from canvass.browser.nearest import Searches, moment_after
 from canvass.browser.questions import Answer, Arguments, Question, Refusal, bad_request
 from canvass.browser.runs import OpenRun
 from canvass.browser.saved_page import HTML, PageFile, attachment, write_page
@@ -202,6 +203,7 @@ class WhatIfRoutes:
     def __init__(self, store: Store, files: Mapping[str, PageFile]) -> None:
         self._store, self._files = store, files
         self._start = lru_cache(maxsize=16)(self._find_start)
+        self._searches = Searches(store)
 
     def _find_start(self, kind: str, name: str, at: str) -> Start:
         if kind == "graph":
@@ -274,6 +276,14 @@ class WhatIfRoutes:
         if name not in ACTION_NAMES:
             raise bad_request(f"there is no action {name}")
         return why_not(world, member, Action(name))
+
+    def nearest(self, arguments: Arguments) -> Answer:
+        """Search for the nearest loss of a committed entry from where a path ends."""
+        start, path = self._asked(arguments)
+        world = start.cluster()
+        label = start.title + "".join(f", {title_of(choice)}" for choice in walk(world, path))
+        moment = moment_after(start.moment, world, shortened(label, LABEL_CHARS))
+        return self._searches.nearest(moment)
 
     def trace(self, arguments: Arguments) -> Answer:
         """Write the events of a run up to the start, and the tried steps, as a data set."""
@@ -434,6 +444,7 @@ def what_if_questions(store: Store, files: Mapping[str, PageFile]) -> list[Quest
     return [
         Question(base, routes.what_if),
         Question(f"{base}/why-not", routes.why_not),
+        Question(f"{base}/nearest", routes.nearest),
         Question(f"{base}/trace", routes.trace),
         Question(f"{base}/page", routes.page),
     ]

@@ -36,15 +36,6 @@ def browse(
             callback=existing,
         ),
     ] = None,
-    distance: Annotated[
-        Path | None,
-        typer.Option(
-            "--distance",
-            metavar="FILE.json",
-            help="Show the distances to a loss over the run PATH: the output of"
-            " `canvass distance PATH --every 1s --format json`.",
-        ),
-    ] = None,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any free port.")
     ] = 0,
@@ -65,7 +56,7 @@ def browse(
 
     Prints the address of the page, and serves it to this machine until Ctrl-C.
     """
-    _serve(paths or [], distance, port, html, opens=not no_open)
+    _serve(paths or [], port, html, opens=not no_open)
 
 
 def page_is_old(package: Path) -> bool:
@@ -84,15 +75,12 @@ def page_is_old(package: Path) -> bool:
     return not build["up_to_date"]()
 
 
-def _serve(
-    paths: list[Path], distance: Path | None, port: int, html: Path | None, *, opens: bool
-) -> None:
+def _serve(paths: list[Path], port: int, html: Path | None, *, opens: bool) -> None:
     import secrets
 
     import canvass.browser
     from canvass.browser.access import LOOPBACK, Access, leading_to, listen, make_server
     from canvass.browser.app import Browser, page_files
-    from canvass.browser.distances import add_distances
     from canvass.browser.opening import Opener, usable_graphs
     from canvass.browser.sources import Store
     from canvass.browser.verdicts import Checker
@@ -108,8 +96,6 @@ def _serve(
         with Stages() as stages:
             stages.stage(f"opening {', '.join(map(str, paths)) or 'the sample'}")
             sources = list(opener.open_all(paths))
-            if distance is not None:
-                add_distances(sources, distance)
             for source in sources:
                 store.add(source)
             if html is not None:

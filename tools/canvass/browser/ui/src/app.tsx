@@ -69,8 +69,9 @@ function sourceOf(route: Route, session: Session | undefined): SourceInfo | unde
   }
   const known = sources.find((source) => source.id === id);
   if (known) return known;
-  // The runs of a corpus or report are not listed one by one; the server knows them by their ids.
+  // The server knows more by their ids: runs of a corpus or report, and what a search has found.
   if (kind === "run" && id !== undefined) return { id, kind, title: id, detail: "of a corpus or report" };
+  if (kind === "counterexample" && id !== undefined) return { id, kind, title: id, detail: "" };
   // Ids of states are digests of their contents: a link into a graph still leads to its state if the
   // graph was built again and has another id.
   return sources.find((source) => source.kind === kind);

@@ -357,22 +357,6 @@ export interface RunTimeline {
   readonly leftOut: number;
 }
 
-/** The distance from a moment of a run to the nearest violation. */
-export interface DistanceMark {
-  readonly event: number;
-  readonly text: string;
-  readonly steps: number | null;
-  readonly searched: number;
-  readonly exposed: boolean;
-}
-
-/** The distances over a run; no moments if the page was opened without them. */
-export interface Distances {
-  readonly property: string;
-  readonly moments: readonly DistanceMark[];
-  readonly leftOut: number;
-}
-
 /** A sentence with its evidence. */
 export interface EvidenceLine {
   readonly text: string;
@@ -716,6 +700,13 @@ export interface GuardPart {
   readonly text: string;
   readonly blocks: boolean;
   readonly values: readonly string[];
+}
+
+/** The nearest loss of a committed entry, as far as TLC has searched. */
+export interface Nearest {
+  readonly text: string;
+  readonly states: number;
+  readonly counterexample: string | null;
 }
 
 /** Why a member cannot take an action. */

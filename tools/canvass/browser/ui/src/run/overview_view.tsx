@@ -2,19 +2,16 @@
 
 import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { MembersAt, RunTimeline, RunView } from "../api/types";
+import type { MembersAt, RunView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../keys/keys";
 import { OVERVIEW } from "../words/overview";
 import { plural } from "../words/visible";
-import { DistanceChart } from "./distance_chart";
 import { useEventAt } from "./event_at";
 import { Machine } from "./machine";
 import { moveOf } from "./machine_layout";
 
-export function OverviewView(
-  { run, timeline, at }: { run: RunView; timeline: RunTimeline | undefined; at: number },
-) {
+export function OverviewView({ run, at }: { run: RunView; at: number }) {
   const [all, setAll] = useState(false);
   const now = useQuery<MembersAt>(apiPath(["run", run.id, "members"], { at }));
   const before = useQuery<MembersAt>(at > 0 ? apiPath(["run", run.id, "members"], { at: at - 1 }) : null);
@@ -39,7 +36,6 @@ export function OverviewView(
           {all ? "Hide" : "Show"} {plural(further, "further change")} <kbd>e</kbd>
         </button>
       </div>
-      <DistanceChart run={run} timeline={timeline} at={at} />
       <MemberList now={now.data} />
     </div>
   );

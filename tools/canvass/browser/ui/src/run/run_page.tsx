@@ -169,7 +169,7 @@ function Loaded(
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
             : view === "compare" ? <CompareView run={run} open={others} other={query["other"] ?? ""} choose={(other) => show({ other, view: "compare" }, false)} show={(n) => show({ at: n })} />
             : view === "find" ? <RunFindView run={run} where={where} ask={(text) => show({ where: text, view: "find" }, false)} show={(n) => show({ at: n })} />
-            : view === "election" ? <OverviewView run={run} timeline={timeline} at={at} />
+            : view === "election" ? <OverviewView run={run} at={at} />
             : <StoryView run={run} milestones={milestones} show={(n) => show({ at: n })} />}
         </section>
         <StepPane run={run} at={at} said={said} toChange={toChange} />

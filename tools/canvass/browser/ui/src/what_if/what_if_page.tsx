@@ -18,6 +18,7 @@ import type { Place } from "../route/place";
 import { formatRoute, go } from "../route/route";
 import { plural } from "../words/visible";
 import { ChoiceList } from "./choice_list";
+import { NearestLoss } from "./nearest";
 import { readPath, treeOf, withPath, wordsOf, writePath, type Tried } from "./tried";
 import { WhyNotForm } from "./why_not";
 
@@ -101,6 +102,7 @@ export function WhatIfPage({ source, rest, query }: Place) {
           ) : null}
           {data ? <WhyNotForm place={place} path={taken} members={members.length} actions={data.actions} /> : null}
           {data ? <ChoiceList choices={data.choices} members={members.map(wordsOfMember)} waiting={answer.loading} take={(name) => visit([...path, name])} /> : null}
+          {data ? <NearestLoss place={place} path={taken} /> : null}
           <section class="watch">
             <h3>Watch</h3>
             <Expression
