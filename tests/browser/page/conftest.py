@@ -25,12 +25,10 @@ from playwright.sync_api import (
 )
 
 from canvass.browser.app import PageError, page_files
-from canvass.browser.distances import add_distances
 from canvass.traces.alignment.importer import import_logs
 from support.browse import Asked, serving
 from support.chromium import UNBUILT, WITHOUT, chromium
 from support.cluster_graph import write_cluster_graph
-from support.distances import write_distances
 from support.grid_graph import write_grid
 from support.page_material import write_counterexample
 from support.page_report import write_report
@@ -190,13 +188,11 @@ def open_page(new_context: Any, server: Asked, problems: list[str]) -> Open:
 
 @pytest.fixture(scope="package")
 def captured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    """Two captured clusters that lost what was committed: by HZ1, with distances, and by HZ6."""
+    """Two captured clusters that lost what was committed: by HZ1, and by HZ6."""
     runs = [tmp_path_factory.mktemp("captured") / name for name in ("aeron-hz1", "aeron-hz6")]
     for run in runs:
         import_logs([SAMPLES / run.name], run)
-    far = write_distances(runs[0], runs[0].with_suffix(".json"), "3s")
     with serving(runs, files=page_files()) as running:
-        add_distances([running.store.of_kind("run")[0][1]], far)
         yield running
 
 
