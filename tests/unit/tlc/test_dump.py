@@ -133,6 +133,7 @@ def test_a_truncated_dump_is_an_error_after_its_last_whole_item(tmp_path: Path) 
         list(read_dump(tmp_path / "missing.dot"))
 
 
+@pytest.mark.night
 def test_reading_takes_linear_time(tmp_path: Path) -> None:
     """No measure of speed: only quadratic work takes so much of a processor, however busy."""
     file, count = tmp_path / "graph.dot", 300_000

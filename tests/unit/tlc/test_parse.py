@@ -189,6 +189,7 @@ def test_other_lines_than_values_are_handed_to_the_caller() -> None:
         list(join_values(["<<1,"]))
 
 
+@pytest.mark.night
 def test_reading_takes_linear_time() -> None:
     """No measure of speed: only quadratic work takes so much of a processor, however busy."""
     count = 100_000
