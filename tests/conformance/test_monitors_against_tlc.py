@@ -89,8 +89,8 @@ class Step:
 
 @pytest.fixture(scope="module")
 def walks() -> dict[int, list[Step]]:
-    """Sixty walks, as TLC printed them."""
-    return walk("1.50", 60, 200)
+    """Forty walks, as TLC printed them."""
+    return walk("1.50", 40, 200)
 
 
 def walk(revision: str, walks: int, length: int, *, seed: int = 7) -> dict[int, list[Step]]:
