@@ -18,6 +18,8 @@ from support.aeron_runs import FINDING, RELEASES, SAMPLES
 
 Lines: TypeAlias = list[bytes]
 Cluster: TypeAlias = dict[int, Lines]
+Files: TypeAlias = dict[str, bytes]
+"""Names and contents of a cluster's log files."""
 
 _NUMBERS: Final = (
     b"9223372036854775807", b"-9223372036854775808", b"9223372036854775808", b"9" * 300, b"-1",
@@ -163,7 +165,7 @@ def _spoil(random: Random, cluster: Cluster) -> None:
         lines[at : at + 1] = _spoiled_line(random, kind, lines[at], lines)
 
 
-def hostile_cluster(seed: str) -> dict[str, bytes]:
+def hostile_cluster(seed: str) -> Files:
     """The files of one folder of logs."""
     random = Random(seed)
     cluster = {i: list(lines) for i, lines in _excerpt(random).items()}
@@ -172,7 +174,15 @@ def hostile_cluster(seed: str) -> dict[str, bytes]:
     return {f"member-{i}.log": b"".join(lines) for i, lines in cluster.items()}
 
 
-def hostile_clusters(seed: int, count: int) -> Iterator[dict[str, bytes]]:
+def hostile_clusters(seed: int, count: int) -> Iterator[Files]:
     """The files of so many folders."""
     for number in range(count):
         yield hostile_cluster(f"{seed} {number}")
+
+
+def write_files(folder: Path, files: Files) -> Path:
+    """Write the files of a cluster in a new folder."""
+    folder.mkdir(parents=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return folder

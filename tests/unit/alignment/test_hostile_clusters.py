@@ -1,4 +1,6 @@
-"""Clusters of spoilt logs: each has an outcome, or an error of one line that names the file."""
+"""Clusters of spoilt logs: each has an outcome, which is what the checker says of the run that was
+written, or an error of one line that names the file.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.alignment import importer, solving
 from canvass.traces.alignment.alignment import ImportFault
-from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, INCOMPLETE, import_logs
-from support.aeron_hostile_clusters import hostile_cluster, hostile_clusters
+from canvass.traces.alignment.importer import (
+    CONTRADICTED,
+    EXPLAINED,
+    INCOMPLETE,
+    ImportSummary,
+    import_logs,
+)
+from support.aeron_hostile_clusters import hostile_cluster, hostile_clusters, write_files
 from support.aeron_runs import SAMPLES, lines_of, write_logs
+from support.checked_runs import checked
 
 CALM, KILLED = SAMPLES
 SESSION = (
@@ -23,15 +33,27 @@ SESSION = (
 
 def outcome_of(files: dict[str, bytes], folder: Path) -> str:
     """The result for the files of a folder; an error is one line that names one of them."""
-    logs = folder / "logs"
-    logs.mkdir(parents=True)
-    for name, data in files.items():
-        (logs / name).write_bytes(data)
+    logs = write_files(folder / "logs", files)
     try:
-        return import_logs([logs], folder / "run").outcome
+        summary = import_logs([logs], folder / "run")
     except (AeronLogError, ImportFault) as error:
         named = str(error).startswith(str(logs)) and str(error).isprintable()
         return "refused" if named else str(error)
+    assert_agreed(summary, checked(folder / "run"))
+    return summary.outcome
+
+
+def assert_agreed(summary: ImportSummary, found: RunVerdict) -> None:
+    """The checker says the same; a true log may show that its cluster broke a property."""
+    broken = all(one.kind is DivergenceClass.SAFETY_PROPERTY for one in found.divergences)
+    if summary.outcome == CONTRADICTED:
+        assert found.verdict is Verdict.DIVERGES
+    elif summary.outcome == EXPLAINED:
+        assert broken, found
+    else:
+        # What is left may conform. If not even the first line is possible, nothing was checked.
+        assert broken or summary.stopped, (summary, found)
+    assert (summary.outcome == INCOMPLETE) == bool(summary.missing and not summary.contradiction)
 
 
 @pytest.mark.parametrize(
