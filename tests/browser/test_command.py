@@ -59,7 +59,7 @@ def started(*words: str, opens: bool = False) -> Iterator[subprocess.Popen[str]]
 
 def interrupted(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=200)
     return process.returncode, out, err
 
 
@@ -94,7 +94,7 @@ def test_it_prints_an_address_serves_there_and_ends_with_an_interrupt(good_run: 
         request = urllib.request.Request(
             f"http://127.0.0.1:{port}/api/session", headers={"X-Canvass-Token": token}
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=200) as answer:
             session = json.load(answer)
         assert [one["title"] for one in session["sources"]] == ["good"]
 
@@ -117,11 +117,11 @@ def test_nothing_stays_behind_of_what_was_imported(
             f"http://127.0.0.1:{match[1]}/api/run/b-leader-killed",
             headers={"X-Canvass-Token": match[2]},
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=200) as answer:
             assert json.load(answer)["events"] > 4000
         assert list(tmp_path.glob("canvass-browse-*"))
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=200)
 
     assert process.returncode == 128 + number
     assert not list(tmp_path.glob("canvass-browse-*"))
@@ -243,7 +243,7 @@ def test_no_command_line_has_the_key(
             f"http://127.0.0.1:{match[1]}/api/session", headers={"X-Canvass-Token": match[2]}
         )
         # The browser was started, and is done, before the server answers.
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=200) as answer:
             assert answer.status == 200
         (given,) = expected.read_text().split()
         assert given.startswith("file:///")

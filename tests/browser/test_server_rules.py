@@ -59,9 +59,9 @@ def test_an_ended_server_has_closed_the_connections_that_it_was_answering() -> N
         server = make_server(answer_much)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
         thread.start()
-        with socket.create_connection(opened.getsockname(), timeout=20) as client:
+        with socket.create_connection(opened.getsockname(), timeout=120) as client:
             client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert asked.wait(20)  # It reads nothing of the answer.
+            assert asked.wait(120)  # It reads nothing of the answer.
             server.should_exit = True
             thread.join()
     assert not server.server_state.connections

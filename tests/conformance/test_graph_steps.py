@@ -26,7 +26,7 @@ ARRAYS = [field.name for field in fields(Graph) if field.name != "manifest"]
 
 @pytest.fixture(scope="module")
 def graph(pytestconfig: pytest.Config) -> Graph:
-    return graph_of(pytestconfig, "MCMemberGraph3", 1)
+    return graph_of(pytestconfig, "MCMemberGraph3", 0)
 
 
 def sample(graph: Graph, count: int) -> list[Step]:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.tlc
 
 @pytest.fixture(scope="module")
 def view(pytestconfig: pytest.Config) -> MemberView:
-    return MemberView(graph_of(pytestconfig, "MCMemberGraph3", 1), Path("MCMemberGraph3"))
+    return MemberView(graph_of(pytestconfig, "MCMemberGraph3", 0), Path("MCMemberGraph3"))
 
 
 @pytest.fixture(scope="module")

@@ -112,8 +112,9 @@ def test_each_trouble_has_the_verdict_due_to_it(expected: Expected) -> None:
     assert found == dict.fromkeys(found, "CONFORMS") | expected.due
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 7])
-@pytest.mark.parametrize("engine", ["spark", "process"])
+@pytest.mark.parametrize(
+    ("engine", "partitions"), [("spark", 1), ("spark", 7), ("process", 1), ("process", 7)]
+)
 def test_verdicts_are_those_of_verify_whatever_the_partitions(
     request: pytest.FixtureRequest, expected: Expected, tmp_path: Path, engine: str, partitions: int
 ) -> None:

@@ -85,7 +85,7 @@ class Asked:
 
     def connect(self) -> socket.socket:
         """Open a connection."""
-        return socket.create_connection((LOOPBACK, self.port), timeout=20)
+        return socket.create_connection((LOOPBACK, self.port), timeout=120)
 
     def send(self, data: bytes) -> bytes:
         """Send bytes, whatever they are, and give what comes back until the connection ends."""
