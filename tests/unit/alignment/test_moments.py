@@ -28,8 +28,8 @@ AT_NIGHT = (
     "1.53-copy-ended-later",
     "1.53-message-from-before-a-restart",
 )
-"""Moments that take long and, of all captures, take no branch of the alignment alone; but the last
-but two, whose twelve branches the false copies take."""
+"""Moments that take long and of whose branches in the alignment each is another capture's, too. Of
+1.53-commit-without-the-asking, ten of twelve are those of false copies; two skip what was tried."""
 
 
 def marked(logs: Path) -> object:
