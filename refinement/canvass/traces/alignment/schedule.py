@@ -325,7 +325,9 @@ class Schedule(DrivenCluster):
             return
         sender = sender_of(m)
         if sender not in self.members or sender == live.member_id:
-            sender = next((j for j in self.members if j != live.member_id), -1)
+            # A member without a log, if there is no other log: without a sender it were no event.
+            others = (*self.members, *range(live.windows.moves.rules.member_count))
+            sender = next((j for j in others if j != live.member_id), -1)
         live.append(Step(step.action, step.given, outcome, step.lines), sender)
 
     def _take_informed(self, live: DrivenMember, step: Step) -> bool:
