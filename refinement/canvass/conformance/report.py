@@ -14,6 +14,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+import msgspec
+
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     VERDICT_SCHEMA,
@@ -32,7 +34,7 @@ from canvass.lanes.model import Diagram, visible
 from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Event, Fact, FactKind, encode
+from canvass.traces.schema import Event, Fact, FactKind
 from canvass.traces.timeouts import duration_text
 
 if TYPE_CHECKING:
@@ -429,7 +431,9 @@ def _event(event: Event) -> str:
     given = event.input
     parts = [f"{event.step:>6}  {event.action.value}"]
     if given.message is not None:
-        parts.append(f"<- {given.from_} {encode(given.message).decode()}")
+        fields = msgspec.to_builtins(given.message)
+        said = ", ".join(f"{name} {value}" for name, value in fields.items() if name != "type")
+        parts.append(f"<- {given.from_} {fields['type']}({said})")
     parts += [
         f"{name}={getattr(given, name)}"
         for name in ("position", "leadership_term_id", "graceful_closed_leader_id")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from canvass.cli import output
 from canvass.cluster.rules import Rules
 from canvass.conformance import verify
 from canvass.selftest.runs import record_run
@@ -68,6 +71,22 @@ def test_what_shows_a_run_of_logs_again_names_the_logs(command: Command, tmp_pat
     assert command(*words).code == 0
     assert [run["path"] for run in report["runs"]] == [str(HAZARD)]
     assert f"canvass {' '.join(words)}" in page.read_text()
+
+
+def test_no_row_of_a_terminal_ends_within_a_word() -> None:
+    said = (
+        "  [bold]HZ1[/]: " + " ".join(f"{'position':>{k % 11}}{k}" for k in range(60)) + "\n\nend\n"
+    )
+    for width in (40, 57, 80):
+        file = io.StringIO()
+        console = Console(file=file, force_terminal=True, color_system=None, width=width)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(output, "rendered", lambda _: said)
+            output.show("verify", console)
+        rows = file.getvalue().split("\n")
+        assert max(map(len, rows)) <= width
+        assert " ".join(rows).split() == said.replace("[bold]", "").replace("[/]", "").split()
+        assert rows[-4:] == [rows[-4], "", "end", ""]
 
 
 def test_a_page_that_cannot_be_written_is_reported_in_one_line(command: Command, bad: Path) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import Console
     from rich.status import Status
+    from rich.text import Text
 
     from canvass.lanes.text import Glyphs, Line
     from canvass.tlc import Event
@@ -145,7 +146,7 @@ def emit(output: Enum, found: object, template: str | Callable[[], object], **va
 
 
 def show(template: str, console: Console | None = None, **values: Any) -> None:
-    """Write a text for a person to stdout, or to a console.
+    """Write a text for a person to stdout, or to a console. A terminal's rows end between words.
 
     Parameters
     ----------
@@ -159,7 +160,20 @@ def show(template: str, console: Console | None = None, **values: Any) -> None:
     from rich.text import Text
 
     text = Text.from_markup(rendered(template, **values), emoji=False)
-    (console or result_console()).print(text, end="")
+    console = console or result_console()
+    if console.is_terminal:
+        lines = text.split("\n", allow_blank=True)
+        text = Text("\n").join(row for line in lines for row in _rows(line, console))
+    console.print(text, end="")
+
+
+def _rows(line: Text, console: Console) -> Iterable[Text]:
+    """Break a line between words; its further rows are indented by two columns more."""
+    begins = len(line.plain) - len(line.plain.lstrip())
+    if line.cell_len <= console.width or begins + 22 > console.width:
+        return [line]
+    first, *rest = line[begins:].wrap(console, console.width - begins - 2)
+    return [line[:begins] + first, *(line[:begins] + "  " + row for row in rest)]
 
 
 def rendered(template: str, **values: Any) -> str:
