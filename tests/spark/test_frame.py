@@ -39,7 +39,7 @@ def test_rows_in_any_order_have_the_verdicts_of_their_runs(
     }
 
 
-@pytest.mark.parametrize("form", ["folders", "dataset"])
+@pytest.mark.parametrize("form", [pytest.param("folders", marks=pytest.mark.night), "dataset"])
 def test_a_truncated_stream_is_not_taken_for_a_whole_one(
     spark: SparkSession, runs: Path, answers: Path, tmp_path: Path, form: str
 ) -> None:
@@ -77,7 +77,7 @@ def test_an_incomplete_import_is_not_taken_for_a_whole_one(
     assert found.verdict == "INCOMPLETE"
 
 
-@pytest.mark.parametrize("records", [3, 10_000])
+@pytest.mark.parametrize("records", [3, pytest.param(10_000, marks=pytest.mark.night)])
 def test_an_id_of_several_runs_is_malformed_and_the_other_runs_are_checked(
     spark: SparkSession, runs: Path, answers: Path, tmp_path: Path, records: int
 ) -> None:

@@ -51,7 +51,13 @@ def test_a_malformed_run_is_an_error(spark: SparkSession, tmp_path: Path) -> Non
         spark.read.format("canvass").load(str(tmp_path)).count()
 
 
-@pytest.mark.parametrize("form", ["no stream", "empty streams", "data set"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "no stream",
+        *(pytest.param(one, marks=pytest.mark.night) for one in ("empty streams", "data set")),
+    ],
+)
 def test_a_run_without_events_is_an_error(
     spark: SparkSession, runs: Path, tmp_path: Path, form: str
 ) -> None:
