@@ -147,10 +147,14 @@ def rows_where(graph: StateGraph, where: str) -> list[int]:
 
 
 def progress(line: str) -> Callable[[int, int], None]:
-    """Give a function that now and then prints a line with two numbers: how far long work is."""
-    console, due = progress_console(), [monotonic() + _PATIENCE_S]
+    """Give a function that now and then prints a line with two numbers: how far long work is.
+
+    The work begins with the first call.
+    """
+    console, due = progress_console(), list[float]()
 
     def report(*numbers: int) -> None:
+        due[:] = due or [monotonic() + _PATIENCE_S]
         if monotonic() >= due[0]:
             due[0] += _PATIENCE_S
             console.print(line.format(*numbers))
