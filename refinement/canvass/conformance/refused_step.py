@@ -11,7 +11,6 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import RunColumns
@@ -27,8 +26,6 @@ from canvass.traces.layout import NONE
 from canvass.traces.layout import kind as kind_of
 from canvass.traces.schema import Event
 
-APPOINTED_OTHER: Final = 1
-"""The appointed leader that the oracle assumes if another member is appointed."""
 STEPS_BEFORE: Final = 5
 """Steps of the member that a report shows before the divergence."""
 
@@ -97,18 +94,14 @@ def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any
         near = (distance for distance in (0, 1, -1) if value - distance in table)
         return next((table[value - distance] + distance for distance in near), value)
 
-    barred = rules.appointed_leader_id not in (NULL_VALUE, step.member)
-    if barred and step.member == APPOINTED_OTHER:
-        return {"note": "the oracle takes this member for the appointed leader"}
-    own = replace(rules, appointed_leader_id=APPOINTED_OTHER if barred else NULL_VALUE)
     others = [
         replace(small, action=action, input=replace(small.input, message=None))
         for action in ACTIONS
         if ACTION_INPUTS[action].message is None
     ]
     try:
-        answers = lookup.oracle(own, [small, *others])
-        failing = () if answers[0].enabled else lookup.guards(small, own)
+        answers = lookup.oracle(rules, [small, *others])
+        failing = () if answers[0].enabled else lookup.guards(small, rules)
     except TlcError as error:
         return {"note": f"TLC could not be asked: {error}"}
     alternatives = []

@@ -66,21 +66,9 @@ class Checksums:
     checksum: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """The result of following the logs."""
-
-    first_bad: list[int]
-    """For each property of ``LOG_PROPERTIES`` the row in which it fails first, or -1."""
-    detail: list[int]
-    """A position that belongs to the failure."""
-    witness: NDArray[np.uint64]
-    """For each checksum the identity of the log up to its position; 0 if it is not known."""
-
-
 def replay(
     sequence: Sequence, order: Order, checksums: Checksums, *, unknown: bool, whole: bool
-) -> Replayed:
+) -> tuple[list[Violation], NDArray[np.uint64]]:
     """Follow the logs of a run.
 
     Parameters
@@ -93,6 +81,12 @@ def replay(
         Whether nothing is known of the logs at the start.
     whole
         Whether no step of the run is missing.
+
+    Returns
+    -------
+    tuple
+        The first violation of each property of logs; and for each checksum the identity of the log
+        up to its position, 0 if it is not known.
     """
     led = order.leaderships
     term = sequence.module_leadership_term_id
@@ -127,8 +121,12 @@ def replay(
         detail,
         witness,
     )
-    bad = [int(order.order[place]) if place >= 0 else -1 for place in first_bad.tolist()]
-    return Replayed(bad, detail.tolist(), witness)
+    broken = [
+        Violation(int(order.order[first_bad[number]]), name, text.format(detail[number]))
+        for number, (name, text) in _LOG_NAMES.items()
+        if first_bad[number] >= 0
+    ]
+    return broken, witness
 
 
 PROPERTIES: Final = (
@@ -358,12 +356,8 @@ def _of_logs(
     sequence: Sequence, order: Order, *, unknown: bool, complete: list[bool]
 ) -> list[Violation]:
     checksums = _contradicted(sequence)
-    found = replay(sequence, order, checksums, unknown=unknown, whole=all(complete))
-    return [
-        Violation(found.first_bad[number], name, text.format(found.detail[number]))
-        for number, (name, text) in _LOG_NAMES.items()
-        if found.first_bad[number] >= 0
-    ] + _of_checksums(sequence, order, checksums, found.witness)
+    broken, witness = replay(sequence, order, checksums, unknown=unknown, whole=all(complete))
+    return broken + _of_checksums(sequence, order, checksums, witness)
 
 
 def _contradicted(sequence: Sequence) -> Checksums:

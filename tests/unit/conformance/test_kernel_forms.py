@@ -21,10 +21,7 @@ from canvass.steps.oracle import Answer
 
 KERNELS: dict[ModuleType, tuple[str, ...]] = {
     kernel_logs: ("replay_logs",),
-    kernel_order: (
-        *("_hash_rows", "match_receipts"),
-        "order_steps",
-    ),
+    kernel_order: ("match_receipts", "order_steps"),
     step_kernel: ("canonicalise",),
 }
 
