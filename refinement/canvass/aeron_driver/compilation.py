@@ -31,7 +31,7 @@ _AGENT: Final = "io/aeron/cluster/ConsensusModuleAgent.class"
 _VERSION: Final = "io/aeron/AeronVersion.class"
 _MANIFEST: Final = "META-INF/MANIFEST.MF"
 _RELEASE: Final = re.compile(rb"[\x00-\xff]{2}(\d+\.\d+\.\d+(?:-SNAPSHOT)?)")
-_TITLE: Final = re.compile(r"^Implementation-Version: (\S+)", re.MULTILINE)
+_TITLE: Final = re.compile(rb"^Implementation-Version: (\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,9 @@ class ClassPath:
     def release(self) -> str:
         """The release that Aeron's own class or the jar's manifest names; else ``unknown``."""
         constant = _RELEASE.search(self.content(_VERSION) or b"")
-        if constant:
-            return constant[1].decode()
-        for manifest in self._contents(_MANIFEST):
-            title = _TITLE.search(manifest.decode(errors="replace"))
-            if title:
-                return title[1]
-        return "unknown"
+        titles = map(_TITLE.search, self._contents(_MANIFEST))
+        found = constant or next(filter(None, titles), None)
+        return found[1].decode() if found else "unknown"
 
     @cached_property
     def revision(self) -> str:

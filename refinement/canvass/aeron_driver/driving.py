@@ -45,7 +45,7 @@ from canvass.aeron_driver.report import (
     Part,
     Reason,
 )
-from canvass.aeron_driver.stream import THROWN, Answers, Cells, StreamLayout, running
+from canvass.aeron_driver.stream import THROWN, Answers, Cells, take_all
 from canvass.conformance.operators import operator_place
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import INPUT_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
@@ -413,34 +413,26 @@ def joined(parts: Sequence[Steps]) -> Steps:
 
 def outcomes_of(driver: Driver, steps: DrivableSteps, chosen: Steps) -> Iterator[Outcomes]:
     """Drive steps without obstacles; give the outcomes batch by batch."""
-    layout = steps.layout
-    at = 0
-    with running(driver, layout) as session:
-        batches = steps.batches(chosen.source, chosen.given, chosen.hidden)
-        for answers in session.take(batches):
-            part = chosen[slice(at, at + len(answers.cells))]
-            at += len(answers.cells)
-            yield _compared(steps, layout, part, answers)
-
-
-def _compared(
-    steps: DrivableSteps, layout: StreamLayout, part: Steps, answers: Answers
-) -> Outcomes:
-    expected, expected_sends = steps.normal_states[part.target], steps.sends[part.sent]
-    java = answers.cells[:, 1 : 1 + layout.state_width]
-    java_sends = answers.cells[:, 1 + layout.state_width :]
-    return Outcomes(
-        steps=part,
-        requests=steps.requests(part.source, part.given, part.hidden),
-        answers=answers,
-        expected=expected,
-        expected_sends=expected_sends,
-        java=java,
-        java_sends=java_sends,
-        state_differs=(expected != java) & compared_cells(layout, expected),
-        sends_differ=sends_differ(layout, expected_sends, java_sends),
-        threw=answers.cells[:, 0] == THROWN,
-    )
+    layout, at = steps.layout, 0
+    state_end = 1 + layout.state_width
+    batches = steps.batches(chosen.source, chosen.given, chosen.hidden)
+    for answers in take_all(driver, layout, batches):
+        part = chosen[slice(at, at + len(answers.cells))]
+        at += len(answers.cells)
+        expected, expected_sends = steps.normal_states[part.target], steps.sends[part.sent]
+        java, java_sends = answers.cells[:, 1:state_end], answers.cells[:, state_end:]
+        yield Outcomes(
+            steps=part,
+            requests=steps.requests(part.source, part.given, part.hidden),
+            answers=answers,
+            expected=expected,
+            expected_sends=expected_sends,
+            java=java,
+            java_sends=java_sends,
+            state_differs=(expected != java) & compared_cells(layout, expected),
+            sends_differ=sends_differ(layout, expected_sends, java_sends),
+            threw=answers.cells[:, 0] == THROWN,
+        )
 
 
 def without_obstacles(

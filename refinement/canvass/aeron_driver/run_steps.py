@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -21,7 +20,7 @@ from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.drivable import DrivableSteps
 from canvass.aeron_driver.driving import Progress, drive, edge_steps
-from canvass.aeron_driver.report import Group, Part, Reason, RulesPart, TraceReport
+from canvass.aeron_driver.report import Part, Reason, RulesPart, TraceReport
 from canvass.cluster.member import NO_INPUT, Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
@@ -99,6 +98,40 @@ class Collected:
     recorded: int = 0
     undrivable: Counter[Status] = field(default_factory=Counter)
     by_rules: dict[Rules, DistinctSteps] = field(default_factory=dict)
+    _distinct: DistinctKeys = field(default_factory=DistinctKeys)
+    _broken: set[Step] = field(default_factory=set)
+
+    def read(self, path: Path, runs: Mapping[str, Run], batches: Iterable[EventColumns]) -> None:
+        """Read runs batch by batch, and keep the distinct steps."""
+        rules = {run_id: _rules(path, run) for run_id, run in runs.items()}
+        self.runs += len(runs)
+        for columns in batches:
+            self.recorded += len(columns) - columns.context
+            own = [runs[run_id] for run_id in columns.runs]
+            steps = steps_of(columns, own)
+            keys, status = step_keys(steps, columns, own)
+            known = len(self._distinct)
+            numbers = self._distinct.number(keys, status == Status.KEYED)
+            for row in range(columns.context, len(columns)):
+                if status[row] == Status.KEYED:
+                    if numbers[row] < known:
+                        continue
+                    known += 1  # Distinct steps are numbered in the order of their first rows.
+                elif status[row] != Status.FRAME_BROKEN:
+                    self.undrivable[Status(int(status[row]))] += 1
+                    continue
+                step = as_driven(step_of(steps, row))
+                if status[row] == Status.FRAME_BROKEN:
+                    # The step changes a field that its action may not change; a driver can take it.
+                    if step in self._broken:
+                        continue
+                    self._broken.add(step)
+                run_id = columns.runs[int(columns.run[row])]
+                place = int(columns.member[row]), int(columns.step[row])
+                of_run = rules[run_id]
+                found = self.by_rules.setdefault(of_run, DistinctSteps(of_run))
+                found.steps.append(step)
+                found.events.append(RunEvent(path, run_id, *place))
 
 
 def collect(units: Iterable[Unit]) -> Collected:
@@ -116,58 +149,18 @@ def collect(units: Iterable[Unit]) -> Collected:
     TraceError
         If a unit is not a trace.
     """
-    reading = _Reading()
+    found = Collected()
     for unit in units:
         if isinstance(unit, TraceError):
             raise unit
         if unit.suffix == ".parquet" and not unit.is_dir():
             with DatasetFile(unit) as file:
                 runs = {run_id: entry.run for run_id, entry in file.runs.items()}
-                reading.read(unit, runs, file.batches())
+                found.read(unit, runs, file.batches())
         else:
             folder = RunFolder(unit)
-            reading.read(unit, {folder.run.run_id: folder.run}, folder.columns())
-    return reading.found
-
-
-@dataclass(slots=True)
-class _Reading:
-    """Reads runs batch by batch, and keeps the distinct steps."""
-
-    found: Collected = field(default_factory=Collected)
-    distinct: DistinctKeys = field(default_factory=DistinctKeys)
-    broken: set[Step] = field(default_factory=set)
-
-    def read(self, path: Path, runs: Mapping[str, Run], batches: Iterable[EventColumns]) -> None:
-        rules = {run_id: _rules(path, run) for run_id, run in runs.items()}
-        self.found.runs += len(runs)
-        for columns in batches:
-            self.found.recorded += len(columns) - columns.context
-            own = [runs[run_id] for run_id in columns.runs]
-            steps = steps_of(columns, own)
-            keys, status = step_keys(steps, columns, own)
-            known = len(self.distinct)
-            numbers = self.distinct.number(keys, status == Status.KEYED)
-            for row in range(columns.context, len(columns)):
-                if status[row] == Status.KEYED:
-                    if numbers[row] < known:
-                        continue
-                    known += 1  # Distinct steps are numbered in the order of their first rows.
-                elif status[row] != Status.FRAME_BROKEN:
-                    self.found.undrivable[Status(int(status[row]))] += 1
-                    continue
-                step = as_driven(step_of(steps, row))
-                if status[row] == Status.FRAME_BROKEN:
-                    # The step changes a field that its action may not change; a driver can take it.
-                    if step in self.broken:
-                        continue
-                    self.broken.add(step)
-                run_id = columns.runs[int(columns.run[row])]
-                place = int(columns.member[row]), int(columns.step[row])
-                of_run = rules[run_id]
-                found = self.found.by_rules.setdefault(of_run, DistinctSteps(of_run))
-                found.steps.append(step)
-                found.events.append(RunEvent(path, run_id, *place))
+            found.read(unit, {folder.run.run_id: folder.run}, folder.columns())
+    return found
 
 
 def _rules(path: Path, run: Run) -> Rules:
@@ -288,7 +281,7 @@ def drive_runs(driver: Driver, found: Collected, progress: Progress | None = Non
         release=driver.class_path.release,
         release_revision=driver.class_path.revision,
         not_drivable=[
-            msgspec.structs.replace(reason, count=found.undrivable[status])
+            replace(reason, count=found.undrivable[status])
             for status, reason in UNDRIVABLE.items()
             if found.undrivable[status]
         ],
@@ -299,14 +292,16 @@ def drive_runs(driver: Driver, found: Collected, progress: Progress | None = Non
 def _drive_one(driver: Driver, distinct: DistinctSteps, progress: Progress | None) -> Part:
     steps = DrivableSteps(table_of(distinct))
     part = drive(driver, steps, edge_steps(steps), progress=progress)
-    groups = [_with_event(group, distinct.events) for group in part.groups]
-    return msgspec.structs.replace(part, groups=groups)
-
-
-def _with_event(group: Group, events: list[RunEvent]) -> Group:
-    example = group.example
-    named = msgspec.structs.replace(example, edge=-1, event=place_of(events[example.edge]))
-    return msgspec.structs.replace(group, example=named)
+    groups = [
+        replace(
+            group,
+            example=replace(
+                group.example, edge=-1, event=place_of(distinct.events[group.example.edge])
+            ),
+        )
+        for group in part.groups
+    ]
+    return replace(part, groups=groups)
 
 
 def place_of(event: RunEvent) -> str:

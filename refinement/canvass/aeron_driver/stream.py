@@ -12,7 +12,6 @@ import contextlib
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -153,87 +152,68 @@ class Answers:
     notes: dict[int, str]
 
 
-@contextmanager
-def running(driver: Driver, layout: StreamLayout) -> Iterator[Session]:
-    """Start the driver's process, and kill it at the end.
+def take_all(driver: Driver, layout: StreamLayout, requests: Iterator[Cells]) -> Iterator[Answers]:
+    """Start the driver's process, send it batches of requests, and give the answers batch by batch.
 
     Raises
     ------
     DriverError
-        If the process cannot start, or the release lacks a member that the driver uses.
+        If the process cannot start or ends, or the release lacks a member that the driver uses.
     """
     base = _FAST_FOLDER if _FAST_FOLDER.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="canvass-drive-", dir=base) as folder:
         place = Path(folder)
         (place / "layout").write_text(layout.text(), encoding="utf-8")
         (place / "cluster").mkdir()
-        errors = (place / "errors").open("w+b")
         command = [
             str(driver.java), HEAP, "-XX:+UseSerialGC",
             *(word for name in _OPENED for word in ("--add-opens", f"{name}=ALL-UNNAMED")),
             "-cp", driver.search_path, "io.aeron.cluster.StepDriver",
             str(place / "layout"), str(place / "cluster"),
         ]  # fmt: skip
-        with (
-            errors,
-            subprocess.Popen(
+        with (place / "errors").open("w+b") as errors:
+            process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=clean_environment(),
                 cwd=folder,
-            ) as process,
-        ):
-            session = Session(process, layout, errors)
+            )
             try:
-                yield session
+                for batch in requests:
+                    yield _take(process, batch, layout.answer_width, errors)
             finally:
                 process.kill()
+                process.communicate()
 
 
-class Session:
-    """A running process of the driver."""
+def _take(process: subprocess.Popen[bytes], batch: Cells, width: int, errors: IO[bytes]) -> Answers:
+    assert process.stdin is not None
+    # The driver reads a whole batch before it answers.
+    with contextlib.suppress(OSError):  # The process has ended: `_read` gives the cause.
+        process.stdin.write(len(batch).to_bytes(4, "little"))
+        process.stdin.write(np.ascontiguousarray(batch, dtype="<i4").tobytes())
+        process.stdin.flush()
+    content = _read(process, 4 * len(batch) * width, errors)
+    length = int.from_bytes(_read(process, 4, errors), "little")
+    lines = _read(process, length, errors).decode().splitlines()
+    notes = (line.split("\t", 1) for line in lines)
+    cells = np.frombuffer(content, dtype="<i4").reshape(len(batch), width)
+    return Answers(cells, {int(row): note for row, note in notes})
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], layout: StreamLayout, errors: IO[bytes]
-    ) -> None:
-        self._process, self._layout, self._errors = process, layout, errors
 
-    def take(self, requests: Iterator[Cells]) -> Iterator[Answers]:
-        """Send batches of requests; give the answers batch by batch.
-
-        Raises
-        ------
-        DriverError
-            If the process ends.
-        """
-        stdin, width = self._process.stdin, self._layout.answer_width
-        assert stdin is not None
-        for batch in requests:
-            # The driver reads a whole batch before it answers.
-            with contextlib.suppress(OSError):  # The process has ended: `_read` gives the cause.
-                stdin.write(len(batch).to_bytes(4, "little"))
-                stdin.write(np.ascontiguousarray(batch, dtype="<i4").tobytes())
-                stdin.flush()
-            content = self._read(4 * len(batch) * width)
-            cells = np.frombuffer(content, dtype="<i4").reshape(len(batch), width)
-            length = int.from_bytes(self._read(4), "little")
-            notes = (line.split("\t", 1) for line in self._read(length).decode().splitlines())
-            yield Answers(cells, {int(row): note for row, note in notes})
-
-    def _read(self, count: int) -> bytes:
-        stdout = self._process.stdout
-        assert stdout is not None
-        content = stdout.read(count)
-        if len(content) < count:
-            code = self._process.wait()
-            self._errors.seek(0)
-            lines = self._errors.read().decode(errors="replace").strip().splitlines()
-            shown = [line for line in lines if not line.startswith(("WARNING", "\tat "))]
-            message = " / ".join(shown[:6]) or "without a message"
-            raise DriverError(f"the driver ended with {code}: {message}")
-        return content
+def _read(process: subprocess.Popen[bytes], count: int, errors: IO[bytes]) -> bytes:
+    assert process.stdout is not None
+    content = process.stdout.read(count)
+    if len(content) < count:
+        code = process.wait()
+        errors.seek(0)
+        lines = errors.read().decode(errors="replace").strip().splitlines()
+        shown = [line for line in lines if not line.startswith(("WARNING", "\tat "))]
+        message = " / ".join(shown[:6]) or "without a message"
+        raise DriverError(f"the driver ended with {code}: {message}")
+    return content
 
 
 def state_cells(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -108,30 +107,25 @@ def answering(monkeypatch: pytest.MonkeyPatch, found: Collected, *, wrong: int =
     (distinct,) = found.by_rules.values()
     steps = DrivableSteps(table_of(distinct))
 
-    class Session:
-        def take(self, requests: Iterator[Cells]) -> Iterator[Answers]:
-            by_request = {
-                steps.requests(np.array([2 * row]), np.array([2 * row + 1])).tobytes(): row
-                for row in range(len(distinct.steps))
-            }
-            done = 0
-            for batch in requests:
-                rows = [by_request[request.tobytes()] for request in batch]
-                cells = np.zeros((len(rows), steps.layout.answer_width), dtype=np.int32)
-                cells[:, 0] = OK
-                end = 1 + steps.layout.state_width
-                cells[:, 1:end] = steps.normal_states[steps.graph.target[rows]]
-                cells[:, end:] = steps.sends[steps.graph.sent[rows]]
-                if done <= wrong < done + len(rows):
-                    cells[wrong - done, 1] += 7
-                done += len(rows)
-                yield Answers(cells, {})
+    def take_all(_driver: Any, _layout: Any, requests: Iterator[Cells]) -> Iterator[Answers]:
+        by_request = {
+            steps.requests(np.array([2 * row]), np.array([2 * row + 1])).tobytes(): row
+            for row in range(len(distinct.steps))
+        }
+        done = 0
+        for batch in requests:
+            rows = [by_request[request.tobytes()] for request in batch]
+            cells = np.zeros((len(rows), steps.layout.answer_width), dtype=np.int32)
+            cells[:, 0] = OK
+            end = 1 + steps.layout.state_width
+            cells[:, 1:end] = steps.normal_states[steps.graph.target[rows]]
+            cells[:, end:] = steps.sends[steps.graph.sent[rows]]
+            if done <= wrong < done + len(rows):
+                cells[wrong - done, 1] += 7
+            done += len(rows)
+            yield Answers(cells, {})
 
-    @contextmanager
-    def running(*_: object) -> Iterator[Session]:
-        yield Session()
-
-    monkeypatch.setattr(driving, "running", running)
+    monkeypatch.setattr(driving, "take_all", take_all)
 
 
 DRIVER: Any = SimpleNamespace(class_path=SimpleNamespace(release="1.52.2", revision="1.50"))
