@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 from canvass.conformance.operators import find_operator
 from canvass.conformance.report import (
     fact_text,
-    log_lines_of,
-    place_of,
+    places_of,
     run_names,
     timing_lines,
 )
@@ -75,10 +74,8 @@ def _case_result(case: ElementTree.Element, run: RunVerdict) -> None:
 def _excerpt(run: RunVerdict) -> Iterator[str]:
     """Give the line of the first divergence, that of the log, and its operator in the spec."""
     first = run.divergences[0]
-    yield f"the step in the trace: {visible(str(place_of(run, first)))}"
-    lines = log_lines_of(run, first.member, first.step)
-    if lines is not None:
-        yield f"{lines.what}: {visible(str(lines.first))}"
+    for what, place in places_of(run, first).items():
+        yield f"{what}: {visible(str(place))}"
     operator = find_operator(first.name)
     if operator is not None:
         yield f"in the spec: {operator.module}.tla:{operator.line}"

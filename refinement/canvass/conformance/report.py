@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -34,7 +35,7 @@ from canvass.lanes.model import Diagram, visible
 from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Event, Fact, FactKind
+from canvass.traces.schema import Event, Fact
 from canvass.traces.timeouts import duration_text
 
 if TYPE_CHECKING:
@@ -240,10 +241,14 @@ class Case:
 
     run: RunVerdict
     explanation: RefusedStep
-    place: Place
-    log_lines: LogLines | None
-    """The lines of the event log, if the run was imported."""
+    places: dict[str, Place]
+    """Where the step is, as `places_of` gives it."""
     diagram: Diagram
+
+    @property
+    def place(self) -> Place:
+        """The file and line in the trace."""
+        return next(iter(self.places.values()))
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -267,8 +272,7 @@ def make_case(run: RunVerdict, lookup: StepLookup, loaded: RunColumns | None = N
     return Case(
         run=run,
         explanation=explain_refusal(loaded, first, lookup),
-        place=place_of(run, first),
-        log_lines=log_lines_of(run, first.member, first.step),
+        places=places_of(run, first),
         diagram=draw(loaded, first),
     )
 
@@ -290,77 +294,36 @@ def draw(loaded: RunColumns, divergence: Divergence) -> Diagram:
     return lanes.diagram([*before, *after], marks={row: divergence.name})
 
 
-_SHIFTING: Final = frozenset({FactKind.GAP, FactKind.LATE_START})
+def places_of(run: RunVerdict, divergence: Divergence) -> dict[str, Place]:
+    """Find the step at which a run diverges in the trace and, of an imported run, in Aeron's log.
 
-
-def stream_place(run: RunVerdict, member: int, line: int = 0) -> Place:
-    """Give the file of a member's stream, or the path of the run if there is no such file."""
-    path = Path(run.path)
-    try:
-        if path.is_dir():
-            return Place(str(RunFolder(path).streams[member]), line)
-    except (TraceError, KeyError):
-        pass  # The stream is missing, or the folder was changed since.
-    return Place(run.path)
-
-
-@dataclass(frozen=True, slots=True)
-class LogLines:
-    """Lines of an event log of Aeron that show a step, or the last ones before it."""
-
-    first: Place
-    last: int
-    show_step: bool
-
-    @property
-    def what(self) -> str:
-        """A description of the lines."""
-        step = "the step" if self.show_step else "the last line before the step"
-        return f"{step} in Aeron's event log"
-
-
-def log_lines_of(run: RunVerdict, member: int, step: int) -> LogLines | None:
-    """Find the lines of the event log that a step was imported from, or the last before it.
-
-    None if there are no such lines, or the run was not imported or is not a folder.
+    Returns
+    -------
+    dict
+        In this order, each by its description. A step that no line shows has the last line before
+        it. Of a data set, or if the stream has changed since, there is the path of the run.
     """
-    path = Path(run.path)
-    found: LogLines | None = None
+    in_trace, path = "the step in the trace", Path(run.path)
+    if not path.is_dir():
+        return {in_trace: Place(run.path)}
+    file, line, log = run.path, 0, dict[str, Place]()
     try:
-        if not path.is_dir():
-            return None
-        for batch in RunFolder(path).batches(member):
-            for event in batch:
-                source = event.source
-                if event.step > step:
-                    return found
-                if source is not None and source.lines:
-                    lines = source.lines if event.step == step else source.lines[-1:]
-                    place = Place(source.file, lines[0])
-                    found = LogLines(place, lines[-1], event.step == step)
-    except (TraceError, KeyError, OSError):
-        return None  # The stream is missing, or the folder was changed since.
-    return found
-
-
-def place_of(run: RunVerdict, divergence: Divergence) -> Place:
-    """Find the file and line of the step at which a run diverges."""
-    return place_of_step(run, divergence.member, divergence.step)
-
-
-def place_of_step(run: RunVerdict, member: int, step: int) -> Place:
-    """Find the file and line of a step."""
-    place = stream_place(run, member, step + 1)
-    shifts = any(fact.member_id == member and fact.kind in _SHIFTING for fact in run.facts)
-    if not place.line or not shifts:
-        return place
-    line = 0
-    for batch in RunFolder(Path(run.path)).batches(member):
-        for event in batch:
+        folder = RunFolder(path)
+        file = str(folder.streams[divergence.member])
+        for event in chain.from_iterable(folder.batches(divergence.member)):
             line += 1
-            if event.step == step:
-                return Place(place.file, line)
-    return Place(place.file)
+            is_step, source = event.step == divergence.step, event.source
+            if event.step > divergence.step:
+                break
+            if source is not None and source.lines:
+                what = "the step" if is_step else "the last line before the step"
+                shown = source.lines[0] if is_step else source.lines[-1]
+                log = {f"{what} in Aeron's event log": Place(source.file, shown)}
+            if is_step:
+                return {in_trace: Place(file, line)} | log
+    except (TraceError, KeyError, OSError):
+        pass  # The stream is missing, or the folder was changed since.
+    return {in_trace: Place(file)} | log
 
 
 Style: TypeAlias = Literal["", "title", "bad", "dim"]

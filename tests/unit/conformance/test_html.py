@@ -155,7 +155,7 @@ def test_no_text_of_a_trace_becomes_markup(case: Case, payload: str) -> None:
     malformed = RunVerdict(payload, payload, Verdict.MALFORMED, reason=payload)
     diagram = Diagram((payload,), (LaneEvent(0, payload, payload, payload, (), (payload,)),))
     spoilt_case = replace(
-        case, run=run, explanation=explanation, place=Place(payload, 1), diagram=diagram
+        case, run=run, explanation=explanation, places={payload: Place(payload, 1)}, diagram=diagram
     )
 
     page = Page(to_html(CorpusVerdict((run, malformed)), [spoilt_case]))

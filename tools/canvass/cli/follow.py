@@ -99,15 +99,15 @@ def verdict_of(paths: list[Path], *, is_whole: bool = True) -> tuple[str, str]:
 
 def _checked(run: Path) -> tuple[str, str]:
     """The verdict of a run, and where it diverges, with the line of the log."""
-    from canvass.conformance.report import log_lines_of
+    from canvass.conformance.report import places_of
     from canvass.conformance.verify import check_units, make_lookup
 
     [one] = check_units([run], make_lookup([], None)).runs
     if not one.divergences:
         return one.verdict.value, one.reason
     first = one.divergences[0]
-    log = log_lines_of(one, first.member, first.step)
-    where = "" if log is None else f" [{log.first}]"
+    _, *log = places_of(one, first).values()
+    where = f" [{log[0]}]" if log else ""
     return one.verdict.value, f"member {first.member}: {first.name}: {first.text}{where}"
 
 
