@@ -6,6 +6,7 @@ verification.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -114,22 +115,18 @@ def find_positions(timeline: Timeline) -> Iterator[Sentence]:
     """Say where each member was last seen, and how far behind the first one."""
     last: dict[int, tuple[int, Evidence]] = {}
     reported = timeline.merged(records.AppendPosition)
-    shown = timeline.merged(
-        records.AppendPosition, records.CommitPosition, records.ElectionStateChange
-    )
-    for _, member_id, index in shown if reported else ():
-        record = timeline.record(member_id, index)
-        if isinstance(record, records.AppendPosition):
-            who, position = record.follower_member_id, record.log_position
-        elif isinstance(record, records.CommitPosition):
-            # The leader's own log reaches further.
-            who, position = record.leader_member_id, record.log_position
-            if who in last and last[who][0] >= position:
+    for _, member_id, index in timeline.merged(records.ClusterEvent) if reported else ():
+        match timeline.record(member_id, index):
+            case records.AppendPosition(follower_member_id=who, log_position=position):
+                pass
+            case records.CommitPosition(leader_member_id=who, log_position=position):
+                # The leader's own log reaches further.
+                if who in last and last[who][0] >= position:
+                    continue
+            case records.ElectionStateChange(append_position=position):
+                who = member_id
+            case _:
                 continue
-        elif isinstance(record, records.ElectionStateChange):
-            who, position = member_id, record.append_position
-        else:
-            continue
         last[who] = position, timeline.members[member_id].evidence(index)
     ends = {who: position for who, (position, _) in last.items()}
     first = max(ends, key=lambda who: (ends[who], -who), default=None)
@@ -192,7 +189,7 @@ def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
         )
         yield Sentence(text, tuple(one.evidence(k) for k in places))
     for attempt in one.attempts:
-        for earlier, later in zip(attempt.phases, attempt.phases[1:], strict=False):
+        for earlier, later in pairwise(attempt.phases):
             by = later.entered_by
             if isinstance(by, records.ElectionStateChange) and by.old_state != earlier.state:
                 text = (

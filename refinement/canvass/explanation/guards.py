@@ -5,6 +5,7 @@ Each value comes with its line.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
@@ -245,8 +246,8 @@ def _reported_to(stay: _Stay) -> Iterator[Sentence]:
         return
     last: dict[int, tuple[records.AppendPosition, Evidence]] = {}
     end_ns = one.times[min(phase.end, len(one.records) - 1)]
-    for index in other.within(one.times[phase.begin], end_ns):
-        record = other.records[index]
+    begin = bisect_left(other.times, one.times[phase.begin])
+    for index, record in enumerate(other.records[begin : bisect_right(other.times, end_ns)], begin):
         if isinstance(record, records.AppendPosition):
             last[record.follower_member_id] = record, other.evidence(index)
     for member_id, (record, place) in sorted(last.items(), key=lambda item: item[0]):

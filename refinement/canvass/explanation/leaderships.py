@@ -6,6 +6,7 @@ log. It ends with the line that shows the end. A killed process writes no such l
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -254,7 +255,9 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
             if span.until_ns is not None and span.until_ns <= limit:
                 span.working_ns, span.working_by = span.until_ns, one.evidence(span.end)
             continue
-        last = min(one.index_at(limit), span.end if span.end > span.begin else len(one.records))
+        last = min(
+            bisect_right(one.times, limit), span.end if span.end > span.begin else len(one.records)
+        )
         place = max(last - 1, span.begin)
         # A leader that hears of no follower writes other lines, such as ends of sessions.
         while place > span.begin and not is_heartbeat(one.records[place]):

@@ -138,13 +138,11 @@ def _governed(end: _End) -> _Governed:
     old, new = end.phase.state, end.by.new_state
     keys = ((old, new), ("*", new), (old, "*"))
     cause = next((_CAUSES[key] for key in keys if key in _CAUSES), "it works")
-    if not isinstance(cause, str):
+    if callable(cause):
         return cause(end)
+    if isinstance(cause, tuple):
+        return cause
     return "work", None, cause.format(reason=end.by.reason or "no reason logged"), None
-
-
-def _random_delay(_: _End) -> _Governed:
-    return "timeout", ELECTION, "a random delay of up to half the election timeout", None
 
 
 def _error(end: _End) -> _Governed:
@@ -275,22 +273,20 @@ def _won(end: _End) -> _Governed:
     return "message", ELECTION, "all members voted for it", end.after(records.Vote, "")[3]
 
 
-def _lost(_: _End) -> _Governed:
-    return "timeout", ELECTION, "the ballot did not win within the election timeout", None
-
-
 _REPLAY: Final = "it replays its log; more frequent snapshots make the replay shorter"
-_CAUSES: Final[dict[tuple[str, str], str | Callable[[_End], _Governed]]] = {
+_DELAY: Final = "a random delay of up to half the election timeout"
+_LOST: Final = "the ballot did not win within the election timeout"
+_CAUSES: Final[dict[tuple[str, str], str | _Governed | Callable[[_End], _Governed]]] = {
     ("INIT", "*"): "it stops recording and clears what the last term left",
     ("*", "INIT"): _error,
     ("*", "FOLLOWER_BALLOT"): _voted,
     ("CANVASS", "NOMINATE"): _canvassed,
     ("CANVASS", "*"): _followed,
-    ("NOMINATE", "CANDIDATE_BALLOT"): _random_delay,
+    ("NOMINATE", "CANDIDATE_BALLOT"): ("timeout", ELECTION, _DELAY, None),
     ("NOMINATE", "CANVASS"): _returned,
     ("NOMINATE", "*"): _followed,
     ("CANDIDATE_BALLOT", "LEADER_LOG_REPLICATION"): _won,
-    ("CANDIDATE_BALLOT", "CANVASS"): _lost,
+    ("CANDIDATE_BALLOT", "CANVASS"): ("timeout", ELECTION, _LOST, None),
     ("CANDIDATE_BALLOT", "*"): _followed,
     ("FOLLOWER_BALLOT", "CANVASS"): _returned,
     ("FOLLOWER_BALLOT", "*"): _followed,
@@ -499,18 +495,13 @@ def _why_refused(
         request = timeline.members[voter].evidence(asked) if asked is not None else line
         why = f"its candidateTermId was already {seen}, not below {term} (VoteUsedUp)"
         return "candidate term", why, (request, line)
-    if voters_log is not None and voters_log > candidates_log:
-        mine, its = _shown(voters_log), _shown(candidates_log)
-        return "log", f"its own log {mine} is newer than {its} (compareLog > 0)", ()
-    if voters_log is not None:
-        mine, its = _shown(voters_log), _shown(candidates_log)
-        why = f"its log {mine} is not newer than {its}, so its candidateTermId was {term} or more"
-        return "candidate term", why, ()
-    return "unknown", "no line shows which comparison decided", ()
-
-
-def _shown(log: tuple[int, int]) -> str:
-    return f"({log[0]}, {log[1]})"
+    if voters_log is None:
+        return "unknown", "no line shows which comparison decided", ()
+    if voters_log > candidates_log:
+        why = f"its own log {voters_log} is newer than {candidates_log} (compareLog > 0)"
+        return "log", why, ()
+    why = f"its log {voters_log} is not newer than {candidates_log}, so its candidateTermId was"
+    return "candidate term", f"{why} {term} or more", ()
 
 
 def _request(timeline: Timeline, candidate: int, term: int, voter: int) -> int | None:
@@ -565,9 +556,8 @@ def _unanswered(
     if granted:
         text = f"Member {voter} voted for it, as its own log shows."
         return VoteReport(voter, True, "", Sentence(text, (request, other.evidence(asked + 1))))
-    state = next((a for a in other.attempts if a.begin <= asked < a.end), None)
-    current = [p.state for p in state.phases if p.begin <= asked < p.end] if state else []
-    where = current[-1] if current else "no election"
+    phases = (phase for attempt in other.attempts for phase in attempt.phases)
+    current = [phase.state for phase in phases if phase.begin <= asked < phase.end]
     known = next(
         (r for r in reversed(other.records[:asked]) if isinstance(r, records.ElectionStateChange)),
         None,
@@ -578,7 +568,9 @@ def _unanswered(
         text = f"Member {voter} received the vote request outside an election and did not answer."
         return VoteReport(voter, None, "", Sentence(text, (request,)))
     if log is None or (decided != "log" and not extra):
-        text = f"Member {voter} received the vote request in {where}; no line shows an answer."
+        text = (
+            f"Member {voter} received the vote request in {current[-1]}; no line shows an answer."
+        )
         return VoteReport(voter, None, "unknown", Sentence(text, (request,)))
-    text = f"Member {voter} received the vote request in {where} and refused: {why}."
+    text = f"Member {voter} received the vote request in {current[-1]} and refused: {why}."
     return VoteReport(voter, None, decided, Sentence(text, (request, *extra)))

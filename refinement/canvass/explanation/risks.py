@@ -261,7 +261,9 @@ def _after_loss(
     if committed is not None and position < committed[1]:
         until, few, said = _copies(disks, one, index, committed)
         sentences += said
-        page = "HZ2" if copies and kind == TRUNCATED else _page(one, index, kind)
+        page = ""
+        if kind == TRUNCATED:
+            page = "HZ2" if copies else "HZ6" if _replayed_in_part(one, index) else "L-D"
         kind = FEW_DISKS if few and kind == TRUNCATED else kind
         return RiskReport(kind, "danger", one.member_id, time_ns, until, page, tuple(sentences))
     if kind == TRUNCATED:
@@ -273,12 +275,6 @@ def _after_loss(
             sentences.append(Sentence(text, (committed[2],)))
     severity = "warning" if kind == LOST else "note"
     return RiskReport(kind, severity, one.member_id, time_ns, None, "", tuple(sentences))
-
-
-def _page(one: MemberTimeline, index: int, kind: str) -> str:
-    if kind != TRUNCATED:
-        return ""
-    return "HZ6" if _replayed_in_part(one, index) else "L-D"
 
 
 def _copies(

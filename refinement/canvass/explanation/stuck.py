@@ -4,6 +4,7 @@ them waits for, with values.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -41,8 +42,6 @@ _STARTS: Final = 3
 """Consecutive starts of the process without a line of the cluster that count as failing."""
 _NO_GUARD: Final = UnmetGuard("", "", ())
 _ORDER: Final = {state.value: place for place, state in enumerate(ElectionState)}
-_WON: Final = ("CANDIDATE_BALLOT", "LEADER_LOG_REPLICATION")
-_BALLOTS: Final = frozenset({"NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"})
 
 
 class StuckReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -108,12 +107,8 @@ def find_stuck(timeline: Timeline, timeouts: dict[str, Timeout]) -> list[StuckRe
         found += [report for one in timeline.members.values() for report in _starts(one)]
     found += _standstills(timeline, timeouts[HEARTBEAT_TIMEOUT].value_ns)
 
-    return sorted(found, key=lambda report: report.from_ns + _offset(timeline, report.member_id))
-
-
-def _offset(timeline: Timeline, member_id: int) -> int:
-    one = timeline.members.get(member_id)
-    return 0 if one is None else one.offset_ns
+    offsets = {member_id: one.offset_ns for member_id, one in timeline.members.items()}
+    return sorted(found, key=lambda report: report.from_ns + offsets.get(report.member_id, 0))
 
 
 def _within(known: _Known, one: MemberTimeline, attempt: Attempt) -> Iterator[StuckReport]:
@@ -156,7 +151,7 @@ def _limit(attempt: Attempt, phase: Phase, timeouts: dict[str, Timeout]) -> tupl
         attempt.is_startup and phase.begin <= attempt.phases[min(1, len(attempt.phases) - 1)].begin
     )
     setting = HEARTBEAT_TIMEOUT
-    if phase.state in _BALLOTS:
+    if phase.state in ("NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"):
         setting = ELECTION
     elif phase.state == "CANVASS" and first:
         setting = STARTUP_CANVASS
@@ -196,7 +191,7 @@ def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> tuple[StuckRe
         by = phase.left_by
         if by is None or not goes_back(by):
             continue
-        key = (phase.state, _kind_of(by.reason or ""))
+        key = (phase.state, re.sub(r"\d", "#", by.reason or "")[:60])  # Whatever the values.
         fails[key] += 1
         last[key] = phase, by
     if not fails:
@@ -262,11 +257,6 @@ def goes_back(by: records.ElectionStateChange) -> bool:
     return by.old_state not in ("INIT", "FOLLOWER_LOG_REPLICATION")
 
 
-def _kind_of(reason: str) -> str:
-    """A reason with each digit replaced by #, so that reasons compare equal whatever the values."""
-    return "".join("#" if sign.isdigit() else sign for sign in reason)[:60]
-
-
 _HOW_ENDED: Final = {
     "closed": "before its election closed",
     "process ended": "before its process ended",
@@ -283,7 +273,9 @@ def _phase(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport 
     over = [
         (lasted, phase)
         for lasted, phase in stays
-        if not _is_won(phase) and _is_over(lasted, _limit(attempt, phase, known.timeouts)[0])
+        # A majority wins only after the election timeout.
+        if not (phase.left_by and phase.left_by.new_state == "LEADER_LOG_REPLICATION")
+        and _is_over(lasted, _limit(attempt, phase, known.timeouts)[0])
     ]
     if not over:
         return None
@@ -298,12 +290,6 @@ def _phase(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport 
     guard = unmet_guard(known.timeline, one, phase)
     sentences = (sentence, *(() if guard.condition else _entered(one, phase)))
     return _report(one, "phase", phase.state, phase.begin, until, lasted, sentences, guard)
-
-
-def _is_won(phase: Phase) -> bool:
-    """Whether a phase is a won ballot: a majority wins only after the election timeout."""
-    by = phase.left_by
-    return by is not None and (by.old_state, by.new_state) == _WON
 
 
 def _entered(one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
@@ -438,7 +424,7 @@ def _standstill(
     lasted, one = known.last_ns - known.since_ns, timeline.members.get(member_id)
     if not known.highest or not _is_over(lasted, limit_ns) or _elects(one, known):
         return
-    since_ns = known.since_ns - _offset(timeline, member_id)
+    since_ns = known.since_ns - (one.offset_ns if one else 0)
     text = (
         f"Member {member_id} has recorded nothing since {seconds_of(since_ns)}: for"
         f" {shown_ns(lasted)} it reported {known.key[1]} while others had the log up to"

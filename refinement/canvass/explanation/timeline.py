@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -135,14 +134,6 @@ class MemberTimeline:
             if place >= 0 and isinstance(self.records[place], records.ClusterEvent)
             else NULL_VALUE
         )
-
-    def index_at(self, time_ns: int) -> int:
-        """Index of the first record later than a time of the common clock."""
-        return bisect_right(self.times, time_ns)
-
-    def within(self, begin_ns: int, end_ns: int) -> range:
-        """Indexes of the records from one time to another."""
-        return range(bisect_left(self.times, begin_ns), bisect_right(self.times, end_ns))
 
 
 @dataclass(slots=True)
