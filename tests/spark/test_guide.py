@@ -57,11 +57,11 @@ def test_commands_and_python_of_the_guide_print_what_it_says(
 
     names = {"spark": spark}
     blocks = PYTHON.findall(text)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     try:
         for code, expected in blocks:
             # The session was started in another folder.
-            for name in ("lake", "arrivals", "verdicts", "checkpoint"):
+            for name in ("lake", "arrivals", "verdicts", "checkpoint", "jug-graph", "samples"):
                 code = code.replace(f'"{name}', f'"{tmp_path}/{name}')
             exec(code, names)
             assert capsys.readouterr().out.strip() == expected.strip()
