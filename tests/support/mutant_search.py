@@ -91,6 +91,7 @@ SITUATIONS: Final[Mapping[str, Callable[[Mutant, int], Options]]] = {
     "quorum_position_is_not_bounded": _in("older-leaders"),
     "log_is_not_cut": _in("cut-logs"),
     "recording_goes_on_into_the_next_election": _in("broken-joins"),
+    "services_do_not_receive_the_commit": _in("swarm", steps=_SHORT),
     "termination_outlives_its_term": _in("late-ends"),
 }
-"""Mutants that show in one situation only, and the runs that reach it."""
+"""Mutants that show in one situation only, or after a long wait, and the runs that reach it."""
