@@ -39,7 +39,7 @@ EVENTS = (
     "VOTE",
 )
 INFERRED = ("CATCHUP_POSITION", "NEW_ELECTION", "REPLAY_NEW_LEADERSHIP_TERM")
-"""What these say of starts and catch-ups is in other lines, too."""
+"""Events whose news of starts and catch-ups is in other lines, too."""
 
 
 @pytest.mark.parametrize("event", EVENTS)
