@@ -7,17 +7,12 @@ and ``hist``. Channels are queues: the oldest message leaves first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
-from canvass.cluster.core import step
-from canvass.cluster.member import Input, new_member
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.rules import Rules
 from canvass.lanes.model import ABSENT, MARKED, Diagram, Fate, LaneEvent, LaneMessage, Mark
 
 Tree = dict[str, Any]
@@ -37,7 +32,6 @@ _FIRST_SHOWN: Final = (
     "logLeadershipTermId",
 )
 """The most important fields; the others follow in the order of the state."""
-_FIRST_NAMED: Final = ("electionState", "role", "log")
 _MAX_CHANGES: Final = 3
 """Maximum number of changes of a step in lanes. The counterexample without lanes has all."""
 
@@ -266,54 +260,6 @@ def field_changes(before: Any, after: Any, path: str = "") -> Iterator[tuple[str
         yield path, value_text(before), value_text(after)
 
 
-def since_first_start(state: Tree) -> list[str]:
-    """Describe a state by its differences from the first start of all members, the spec's `Begin`.
-
-    Empty if it is not the state of a cluster.
-    """
-    if not is_cluster(state):
-        return []
-    count = len(state["member"])
-    fresh = {str(i): started(count, i) for i in range(count)}
-    if any(fresh.get(i, {}).keys() != one.keys() for i, one in state["member"].items()):
-        return []
-    found: dict[tuple[str, ...], list[str]] = {}
-    for i, member in state["member"].items():
-        found_now = {path: now for path, _, now in field_changes(fresh[i], member)}
-        if log := state_part(state, "log", i):
-            found_now["log"] = value_text(log)
-        first = [name for name in _FIRST_NAMED if name in found_now]
-        differs = [f"{name} {found_now[name]}" for name in dict.fromkeys((*first, *found_now))]
-        if differs:
-            found.setdefault(tuple(differs), []).append(i)
-    parts = [f"{_of_members(named)}: {', '.join(how)}" for how, named in found.items()]
-    parts += [
-        f"{name}: {value_text(value)}" for name, value in (state.get("hist") or {}).items() if value
-    ]
-    parts += [
-        f"under way from member {i} to member {j}: {', '.join(map(message_text, queue))}"
-        for i, queues in state["channel"].items()
-        for j, queue in queues.items()
-        if queue
-    ]
-    where = fresh["0"]["electionState"]
-    return [f"all members in {where}, empty logs" + (", but" if parts else ""), *parts]
-
-
-def _of_members(names: Sequence[str]) -> str:
-    return f"member {names[0]}" if len(names) == 1 else f"members {', '.join(names)}"
-
-
-@cache
-def started(count: int, i: int) -> Tree:
-    """A member after its first start with an empty disk, as a tree like that of a TLA+ state."""
-    outcome = step(Rules(count), i, new_member(count), "Restart", Input())
-    assert outcome is not None
-    tree: Tree = msgspec.to_builtins(outcome.next)
-    named = {str(j): one for j, one in enumerate(tree["members"])}
-    return {**tree, "members": named, "recordingLog": list(tree["recordingLog"])}
-
-
 def message_text(content: object) -> str:
     """Write a message: its type, then its fields."""
     if not isinstance(content, dict) or "type" not in content:
@@ -323,7 +269,7 @@ def message_text(content: object) -> str:
 
 
 def beginning(first: Tree) -> Iterator[str]:
-    """Describe the initial state: members, committed log, messages under way."""
+    """Describe the initial state of a cluster: members, committed log, messages under way."""
     for i, member in first["member"].items():
         yield f"member {i} starts as {_member(member, state_part(first, 'log', i) or [])}"
     committed = state_part(first, "hist", "committed")

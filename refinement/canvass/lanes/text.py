@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from canvass.lanes.model import (
@@ -38,27 +37,8 @@ _MAX_ROWS: Final = 9
 _FIELD: Final = re.compile(r", (?=[A-Za-z]+=)")
 
 
-@dataclass(frozen=True, slots=True)
-class Glyphs:
-    """The characters that lanes are drawn with, each one column wide."""
-
-    axis: str
-    event: str
-    across: str
-    cross: str
-    leave_right: str
-    leave_left: str
-    right: str
-    left: str
-    bad: str
-    fault: str
-    gap: str
-    to: str
-    came: str
-
-
-UNICODE: Final = Glyphs("│", "●", "─", "┼", "├", "┤", "▶", "◀", "✖", "◆", "⋮", "→", "←")
-ASCII: Final = Glyphs("|", "*", "-", "+", "|", "|", ">", "<", "X", "#", ":", "->", "<-")
+_AXIS, _EVENT, _BAD, _FAULT, _GAP = "│●✖◆⋮"
+_ACROSS, _CROSS, _LEAVE_RIGHT, _LEAVE_LEFT, _RIGHT, _LEFT = "─┼├┤▶◀"
 
 
 class TextLanes:
@@ -70,23 +50,13 @@ class TextLanes:
         The diagram to draw.
     width
         Width in columns. Each lane gets at least `MIN_WIDTH`.
-    glyphs
-        The characters to draw with.
     contents
         Whether to write the contents of each message at its receipt; a narrow lane has the first
         fields only.
     """
 
-    def __init__(
-        self,
-        diagram: Diagram,
-        width: int,
-        *,
-        glyphs: Glyphs = UNICODE,
-        contents: bool = False,
-    ) -> None:
+    def __init__(self, diagram: Diagram, width: int, *, contents: bool = False) -> None:
         self._diagram = diagram
-        self._glyphs = glyphs
         self._contents = contents
         self._column = max(MIN_WIDTH, width // max(1, len(diagram.lanes)))
 
@@ -111,28 +81,28 @@ class TextLanes:
         for lane in range(len(self._diagram.lanes)):
             text = cells.get(lane)
             if text is None:
-                line.append(((self._glyphs.axis if axis else "").ljust(self._column), "dim"))
+                line.append(((_AXIS if axis else "").ljust(self._column), "dim"))
             else:
                 line.append((visible(text)[: self._column].ljust(self._column), style))
         return _stripped(line)
 
     def _left_out(self, count: int, where: str) -> Line:
         events = counted(count, "event")
-        return [(f"{self._glyphs.gap} {events} {where}, not shown", "dim")]
+        return [(f"{_GAP} {events} {where}, not shown", "dim")]
 
     def _arrow(self, message: LaneMessage) -> Line:
         """Draw the line at which a message arrives."""
-        glyphs, column = self._glyphs, self._column
+        column = self._column
         start, end = message.sender, message.receiver
         first, last = sorted((start, end))
         if first == last:
-            return self._row({start: f"{glyphs.left}{glyphs.across} {message.name}"}, "message")
-        line: Line = [(glyphs.axis.ljust(column), "dim") for _ in range(first)]
-        body = [glyphs.across] * ((last - first) * column + 1)
+            return self._row({start: f"{_LEFT}{_ACROSS} {message.name}"}, "message")
+        line: Line = [(_AXIS.ljust(column), "dim") for _ in range(first)]
+        body = [_ACROSS] * ((last - first) * column + 1)
         for lane in range(first + 1, last):
-            body[(lane - first) * column] = glyphs.cross
-        body[0] = glyphs.leave_right if start == first else glyphs.left
-        body[-1] = glyphs.right if end == last else glyphs.leave_left
+            body[(lane - first) * column] = _CROSS
+        body[0] = _LEAVE_RIGHT if start == first else _LEFT
+        body[-1] = _RIGHT if end == last else _LEAVE_LEFT
         name = f" {visible(message.name)[: column - 6]}{self._origin(message)} "
         if len(name) > column - 4:
             name = f" {visible(message.name)[: column - 6]} "
@@ -143,7 +113,7 @@ class TextLanes:
         rest = len(self._diagram.lanes) - last - 1
         if rest:
             line.append((" " * (column - 1), ""))
-        line += [(glyphs.axis.ljust(column), "dim") for _ in range(rest)]
+        line += [(_AXIS.ljust(column), "dim") for _ in range(rest)]
         return _stripped(line)
 
     def _origin(self, message: LaneMessage) -> str:
@@ -155,17 +125,16 @@ class TextLanes:
         self, event: LaneEvent, sent: list[LaneMessage], received: list[LaneMessage]
     ) -> Iterator[Line]:
         """Draw an event: its title, mark, sends and changes."""
-        glyphs = self._glyphs
         style: Style = "title"
-        sign = glyphs.event
+        sign = _EVENT
         if event.mark is not None:
             bad = event.mark is Mark.DIVERGES
-            style, sign = ("bad", glyphs.bad) if bad else ("fault", glyphs.fault)
+            style, sign = ("bad", _BAD) if bad else ("fault", _FAULT)
         step = event.reference.rpartition(":")[2]
         for line in self._wrapped(f"{step} {event.title}".strip(), f"{sign} "):
             yield self._row({event.lane: line}, style)
         for text, kind in self._below(event, style, sent, received):
-            for line in self._wrapped(text, f"{glyphs.axis}   "):
+            for line in self._wrapped(text, f"{_AXIS}   "):
                 yield self._row({event.lane: line}, kind)
 
     def _below(
@@ -176,7 +145,6 @@ class TextLanes:
         received: list[LaneMessage],
     ) -> Iterator[tuple[str, Style]]:
         """Give the lines below the title of an event."""
-        glyphs = self._glyphs
         if event.mark is not None:
             yield f"{event.mark.value}: {event.remark}".removesuffix(": "), style
         if event.given:
@@ -184,19 +152,19 @@ class TextLanes:
         if self._contents:
             for message in received:
                 if message.text:
-                    yield self._folded(f"{glyphs.came} {message.text}"), "message"
+                    yield self._folded(f"← {message.text}"), "message"
         for message in sent:
             to = self._diagram.lanes[message.receiver].rpartition(" ")[2]
             if message.fate is Fate.LOST:
-                yield f"{glyphs.to} {to} {message.name}, never received", "fault"
+                yield f"→ {to} {message.name}, never received", "fault"
             else:
-                yield f"{glyphs.to} {to} {message.name}", "message"
+                yield f"→ {to} {message.name}", "message"
         for line in (*event.aside, *event.changes):
-            yield line.replace("→", glyphs.to).replace("←", glyphs.came), ""
+            yield line, ""
 
     def _folded(self, text: str) -> str:
         """The contents of a message, or the first fields if they are too many for the lane."""
-        indent = f"{self._glyphs.axis}   "
+        indent = f"{_AXIS}   "
         if len(self._wrapped(text, indent)) <= _MAX_ROWS:
             return text
         fields = _FIELD.split(text)
@@ -211,7 +179,7 @@ class TextLanes:
             visible(text),
             self._column - 1,
             initial_indent=indent,
-            subsequent_indent=f"{self._glyphs.axis}     ",
+            subsequent_indent=f"{_AXIS}     ",
             break_on_hyphens=False,
         ) or [indent]
 

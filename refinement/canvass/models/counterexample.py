@@ -20,10 +20,10 @@ from canvass.graph.values import tree_of
 from canvass.lanes.of_counterexample import (
     beginning,
     cluster_diagram,
+    is_cluster,
     message_text,
-    since_first_start,
 )
-from canvass.lanes.text import UNICODE, Glyphs, Line, TextLanes
+from canvass.lanes.text import Line, TextLanes
 from canvass.models import ModelError
 from canvass.spec.files import find_definition
 from canvass.tlc import Function, TraceState, ValueSyntaxError, Violation, format_value
@@ -204,9 +204,9 @@ def _details(step: Step) -> list[str]:
         tree = {name: tree_of(value) for name, value in values.items()}
     except ValueSyntaxError:
         return step.state.text.splitlines()
-    return since_first_start(tree) or [
-        f"{name} = {format_value(value)}" for name, value in values.items()
-    ]
+    if is_cluster(tree):
+        return list(beginning(tree))
+    return [f"{name} = {format_value(value)}" for name, value in values.items()]
 
 
 def _folded(changed: Sequence[Change]) -> list[str]:
@@ -289,14 +289,14 @@ def _change_record(change: Change) -> ChangeRecord:
     )
 
 
-def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> Iterator[Line]:
+def swim_lanes(shown: Counterexample, width: int) -> Iterator[Line]:
     """Draw a counterexample, line by line.
 
     Parameters
     ----------
     shown
         A counterexample of a model of `Cluster.tla`.
-    width, glyphs
+    width
         As in `canvass.lanes.text.TextLanes`.
 
     Raises
@@ -318,6 +318,6 @@ def swim_lanes(shown: Counterexample, width: int, glyphs: Glyphs = UNICODE) -> I
     for begins in beginning(states[0]):
         for line in textwrap.wrap(begins, width, subsequent_indent="  "):
             yield [(line, "dim")]
-    yield from TextLanes(diagram, width, glyphs=glyphs, contents=True).lines()
+    yield from TextLanes(diagram, width, contents=True).lines()
     for line in (*shown.continuation(), shown.claim):
         yield [(line, "bad")]

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from canvass.lanes.of_counterexample import started
 from canvass.models.counterexample import counterexample
 from canvass.tlc import Outcome, TraceState, Violation
 
@@ -26,42 +22,6 @@ MEMBERS = r"""
   1 :> [state |-> "A", peers |-> <<1, 0, 0>>] )
 /\ log = <<>>
 """.strip()
-
-
-def of_cluster(number: int, action: str | None, *states: str, log: int = 0) -> TraceState:
-    """A state in which all members are as after their first start, but for the election state."""
-    trees = [
-        {**msgspec.to_builtins(started(3, i)), "electionState": state}
-        for i, state in enumerate(states)
-    ]
-    text = " @@ ".join(f"{i} :> {tla_text(tree)}" for i, tree in enumerate(trees))
-    nobody = "(0 :> <<>> @@ 1 :> <<>> @@ 2 :> <<>>)"
-    channel = f"(0 :> {nobody} @@ 1 :> {nobody} @@ 2 :> {nobody})"
-    logs = f"(0 :> <<{', '.join('0' * log)}>> @@ 1 :> <<>> @@ 2 :> <<>>)"
-    text = f"/\\ member = ({text})\n/\\ channel = {channel}\n/\\ log = {logs}\n"
-    return TraceState(number, action, None, None, text)
-
-
-def tla_text(value: Any) -> str:
-    if isinstance(value, dict) and set(value) <= {"0", "1", "2"}:
-        return f"({' @@ '.join(f'{key} :> {tla_text(one)}' for key, one in value.items())})"
-    if isinstance(value, dict):
-        return f"[{', '.join(f'{key} |-> {tla_text(one)}' for key, one in value.items())}]"
-    if isinstance(value, list):
-        return f"<<{', '.join(map(tla_text, value))}>>"
-    return str(value).upper() if isinstance(value, bool) else msgspec.json.encode(value).decode()
-
-
-def test_a_cluster_begins_with_the_differences_from_its_first_start(tmp_path: Path) -> None:
-    begun = shown(tmp_path, of_cluster(1, None, "CANVASS", "CANVASS", "CANVASS"))
-    later = shown(tmp_path, of_cluster(1, None, "NOMINATE", "CANVASS", "NOMINATE", log=2))
-
-    assert begun[2:-1] == ["      all members in CANVASS, empty logs"]
-    assert later[2:-1] == [
-        "      all members in CANVASS, empty logs, but",
-        "      member 0: electionState NOMINATE, log [0, 0]",
-        "      member 2: electionState NOMINATE",
-    ]
 
 
 def test_a_step_has_at_most_eight_lines_the_election_first(tmp_path: Path) -> None:

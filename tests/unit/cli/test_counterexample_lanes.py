@@ -70,6 +70,19 @@ def test_a_step_is_in_the_lane_of_its_member() -> None:
     ]
 
 
+def test_a_text_without_lanes_begins_in_the_same_way() -> None:
+    canvass = member("CANVASS")
+    lines = list(counterexample_of(state(1, None, canvass, canvass, "<<>>")).lines(80))
+
+    assert lines[1:6] == [
+        "   1  initial state",
+        "      member 0 starts as CANVASS FOLLOWER, commitPosition 0, log [0],",
+        "          recordingLog []",
+        "      member 1 starts as CANVASS FOLLOWER, commitPosition 0, log [],",
+        "          recordingLog []",
+    ]
+
+
 def test_the_contents_of_a_message_are_at_its_receipt() -> None:
     lines = ballot("TakeOnRequestVote")
     at = next(place for place, line in enumerate(lines) if "─ RequestVote ─" in line)

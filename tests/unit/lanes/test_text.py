@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark
-from canvass.lanes.text import ASCII, MIN_WIDTH, UNICODE, Glyphs, TextLanes
+from canvass.lanes.text import MIN_WIDTH, TextLanes
 
 VOTE = Diagram(
     lanes=("member 0", "member 1", "member 2"),
@@ -45,8 +45,8 @@ member 0                      member 1                      member 2
 """
 
 
-def drawn(diagram: Diagram, width: int, *, glyphs: Glyphs = UNICODE) -> str:
-    lines = TextLanes(diagram, width, glyphs=glyphs, contents=True).lines()
+def drawn(diagram: Diagram, width: int) -> str:
+    lines = TextLanes(diagram, width, contents=True).lines()
     return "".join("".join(text for text, _ in line) + "\n" for line in lines)
 
 
@@ -59,13 +59,6 @@ def test_no_line_is_wider_than_the_lanes(width: int) -> None:
     column = max(MIN_WIDTH, width // 3)
 
     assert max(map(len, drawn(VOTE, width).splitlines())) <= 3 * column
-
-
-def test_ascii_is_enough() -> None:
-    shown = drawn(VOTE, 90, glyphs=ASCII)
-
-    assert shown.isascii()
-    assert "|-------- RequestVote --------+----------------------------->" in shown
 
 
 def test_unprintable_characters_are_escaped() -> None:

@@ -9,7 +9,6 @@ from typing import Final
 from canvass.cli.output import (
     CommandError,
     complain,
-    glyphs,
     json_text,
     lane_width,
     print_lines,
@@ -78,7 +77,7 @@ def show_counterexample(shown: Counterexample, *, diagram: bool) -> None:
     """Write a counterexample for a person, as swim lanes if it has any, or with all changes."""
     if diagram:
         try:
-            lanes = list(swim_lanes(shown, lane_width(), glyphs()))
+            lanes = list(swim_lanes(shown, lane_width()))
         except ModelError as error:
             complain(f"{error}; its states are written instead")
         else:

@@ -8,6 +8,7 @@ code, and does not catch other errors: here an exception defined in ``canvass`` 
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import signal
 import sys
@@ -128,8 +129,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code. No exception of a command leaves this function.
     """
-    if sys.stdout is None:  # The shell closed it, as `>&-` does.
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    _prepare_stdout()
     words = sys.argv[1:] if arguments is None else arguments
     if any(not word or (word.startswith("--") and word.endswith("=")) for word in words):
         # As a path, an empty argument is the current folder: another run could be checked.
@@ -162,6 +162,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if code == EXIT_INTERRUPTED:
         complain("interrupted")  # Typer has set the exit code, but written no line.
     return code if isinstance(code, int) else 0
+
+
+def _prepare_stdout() -> None:
+    if sys.stdout is None:  # The shell closed it, as `>&-` does.
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # A locale may lack the characters of lanes.
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rich.status import Status
     from rich.text import Text
 
-    from canvass.lanes.text import Glyphs, Line
+    from canvass.lanes.text import Line
     from canvass.tlc import Event
     from canvass.tlc.events import Progress
 
@@ -273,17 +273,6 @@ def lane_width() -> int:
     columns = os.environ.get("COLUMNS", "")
     given = columns.isascii() and columns.isdigit() and int(columns) >= 20
     return int(columns) if given else PIPE_WIDTH
-
-
-def glyphs() -> Glyphs:
-    """Give the characters that stdout can encode."""
-    from canvass.lanes.text import ASCII, UNICODE
-
-    try:
-        "│●▶→⋮✖".encode(sys.stdout.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return ASCII
-    return UNICODE
 
 
 def print_lines(lines: Iterable[Line]) -> None:

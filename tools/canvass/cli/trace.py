@@ -287,11 +287,11 @@ def show(
 
 
 def _draw(diagram: Diagram, *, contents: bool) -> None:
-    from canvass.cli.output import glyphs, lane_width, print_lines
+    from canvass.cli.output import lane_width, print_lines
     from canvass.lanes.model import Fate
     from canvass.lanes.text import TextLanes
 
-    print_lines(TextLanes(diagram, lane_width(), glyphs=glyphs(), contents=contents).lines())
+    print_lines(TextLanes(diagram, lane_width(), contents=contents).lines())
     if any(
         message.sent is None and message.fate is not Fate.UNSENT for message in diagram.messages
     ):
