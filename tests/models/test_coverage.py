@@ -21,7 +21,7 @@ from canvass.cluster.rules import Rules
 from canvass.models.model_run import Settings, Standing, run_model
 from canvass.spec import find_file, load_manifest, module_folders, spec_root
 from canvass.steps.oracle import constants_of
-from canvass.tlc import Event, UserOutput, check, find_jar, find_java
+from canvass.tlc import Event, UserOutput, check
 from canvass.tlc.dump import DumpEdge, read_dump
 from support.findings import config_of
 from support.spec_branches import Branch, hit_by, mark
@@ -154,7 +154,7 @@ def test_every_branch_of_the_rules_is_taken_or_listed_with_a_reason(tmp_path: Pa
             hits.add(number)
 
     # TLC's registers belong to its workers.
-    settings = Settings(jar=find_jar(), java=find_java(), workers=1)
+    settings = Settings(workers=1)
     for name, (model, constants) in RULES.items():
         entry = MODELS[model]
         if constants:

@@ -17,7 +17,7 @@ import pytest
 from canvass.models.model_run import ModelRun, Settings, run_model
 from canvass.spec import load_manifest, spec_root
 from canvass.steps.revisions import overrides
-from canvass.tlc import Outcome, find_jar, find_java
+from canvass.tlc import Outcome
 from support.findings import FINDINGS
 
 pytestmark = pytest.mark.tlc
@@ -49,7 +49,7 @@ HEADS: Final = {
 def run(model: str, rules: str) -> ModelRun:
     """Let TLC search, breadth first, so that a loss is a shortest one."""
     (entry,) = [one for one in load_manifest().models if one.name == model]
-    settings = Settings(jar=find_jar(), java=find_java(), workers=1, rules=rules)
+    settings = Settings(workers=1, rules=rules)
     return run_model(spec_root(), entry, settings, lambda _: None)
 
 

@@ -11,7 +11,7 @@ from canvass.cli.output import PIPE_WIDTH
 from canvass.models.counterexample import swim_lanes
 from canvass.models.model_run import ModelRun, Settings, run_model
 from canvass.spec import Expected, ModelEntry, ModelSet, find_file, load_manifest, spec_root
-from canvass.tlc import TlcConfig, find_jar, find_java
+from canvass.tlc import TlcConfig
 from canvass.tlc.workspace import read_config
 
 FINDINGS: Final = Path(__file__).parents[2] / "docs" / "findings"
@@ -79,7 +79,7 @@ def run_of(name: str) -> ModelRun:
     tests of their own.
     """
     (entry,) = [one for one in load_manifest().models if one.name == name]
-    settings = Settings(jar=find_jar(), java=find_java(), workers=1)
+    settings = Settings(workers=1)
     return run_model(spec_root(), entry, settings, lambda _: None)
 
 

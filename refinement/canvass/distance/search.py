@@ -28,7 +28,7 @@ from canvass.cluster.rules import Rules
 from canvass.simulation.log_contents import Log, length
 from canvass.steps.oracle import constants_of
 from canvass.steps.renaming import map_message, map_state, ranks
-from canvass.tlc import CheckResult, Outcome, TlcOptions, Violation, check
+from canvass.tlc import CheckResult, Outcome, Violation, check
 from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.given import given
 from canvass.traces.layout import NumberKind, kind
@@ -260,7 +260,6 @@ def configuration(root: Path, rules: Rules) -> TlcConfig:
 def search(
     root: Path,
     moment: Moment,
-    options: TlcOptions,
     bounds: SearchBounds,
 ) -> Distance:
     """Search from a moment for the nearest violation.
@@ -280,7 +279,6 @@ def search(
     with TemporaryDirectory(prefix="canvass-distance-") as folder:
         result = check(
             *given(root / f"{MODULE}.tla", config, constants, Path(folder)),
-            options=options,
             workers=1,  # With several, the behaviour found may not be a shortest one.
             heap_mib=HEAP_MIB,
             stack_mib=STACK_MIB,

@@ -44,7 +44,6 @@ from canvass.spec.files import HARNESS, module_digest, module_folders, modules_o
 from canvass.steps.tables import form_digest, tables_as_bytes
 from canvass.tlc import (
     Event,
-    Jar,
     Outcome,
     TlcConfig,
     TlcOptions,
@@ -185,10 +184,9 @@ def build_graph(
     """
     need_place(folder)
     options = replace(options or TlcOptions(heap_mib=3072), workers=1, stack_mib=64)
-    jar = options.jar if isinstance(options.jar, Jar) else find_jar(options.jar)
     printed = PrintedGraph(model.rules.member_count)
     module = HARNESS / f"{MODULE}.tla"
-    with run(module, model.printing(), replace(options, jar=jar, library=module_folders())) as tlc:
+    with run(module, model.printing(), replace(options, library=module_folders())) as tlc:
         for event in tlc:
             if isinstance(event, UserOutput):
                 printed.feed(event.line)
@@ -199,7 +197,7 @@ def build_graph(
         raise GraphError(f"TLC made no graph of {model.name}: {result.message}")
     printed.close()
     arrays = arrange(printed, peers_alike=model.peers_alike)
-    return _write(model, arrays, folder, result.tlc_version or "unknown", jar.sha256)
+    return _write(model, arrays, folder, result.tlc_version or "unknown", find_jar().sha256)
 
 
 def cached_graph(

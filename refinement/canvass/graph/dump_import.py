@@ -314,11 +314,11 @@ def build_dump(
     need_place(folder)
     cut, dumped = _cuts(config)
     options = options or TlcOptions(heap_mib=3072, stack_mib=64)
-    jar = options.jar if isinstance(options.jar, Jar) else find_jar(options.jar)
+    jar = find_jar()
     # A dump is a hundred times as large as the graph, so it goes to the disk that the user chose.
     with scratch_beside(folder) as scratch:
         dump = Path(scratch) / "graph.dot"
-        with run(module, dumped, replace(options, jar=jar, dump=dump)) as tlc:
+        with run(module, dumped, replace(options, dump=dump)) as tlc:
             for event in tlc:
                 if on_event is not None:
                     on_event(event)

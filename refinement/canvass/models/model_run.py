@@ -30,7 +30,7 @@ from canvass.spec.files import HARNESS
 
 if TYPE_CHECKING:
     from canvass.models.counterexample import Counterexample
-    from canvass.tlc import CheckResult, Event, Jar, Java, TlcConfig
+    from canvass.tlc import CheckResult, Event, TlcConfig
     from canvass.tlc.changes import CounterexampleDocument
 
 
@@ -115,16 +115,12 @@ class Settings:
 
     Parameters
     ----------
-    jar, java
-        The programs.
     workers, heap_mib, timeout_s, seed
         As in `canvass.tlc.TlcOptions`; None if the manifest or the default decides.
     rules
         Hardenings or corrections, as in `with_rules`; null for those of the configuration.
     """
 
-    jar: Jar
-    java: Java
     workers: int | None = None
     heap_mib: int | None = None
     timeout_s: float | None = None
@@ -421,8 +417,6 @@ def run_model(
         return ModelRun(entry, result, compare(entry, result, workers=workers), None, workers, 0.0)
     module = find_file(f"{entry.module}.tla", root)
     options = TlcOptions(
-        jar=settings.jar,
-        java=settings.java,
         workers=workers,
         heap_mib=settings.heap_mib or entry.heap_mib or TlcOptions.heap_mib,
         # The graph of one member makes a sequence of each set of inputs, one by one.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from canvass.tlc import ConfigError, OptionError, TlcConfig, TlcOptions, parse_config
+from canvass.tlc import ConfigError, TlcConfig, TlcOptions, parse_config
 
 EVERYTHING = r"""
 \* A comment with CONSTANT in it.
@@ -76,29 +74,6 @@ def test_another_text_than_a_configuration_is_refused_by_name(text: str, reason:
 
     assert reason in str(caught.value)
     assert str(caught.value).startswith("Model.cfg: ")
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"workers": 0},
-        {"workers": "auto"},
-        {"workers": True},
-        {"heap_mib": 1},
-        {"stack_mib": 0},
-        {"timeout_s": 0},
-        {"timeout_s": float("nan")},
-        {"depth": 5},
-        {"traces": 5},
-        {"simulate": True, "depth": 0},
-        {"simulate": True, "dump": "graph.dot"},
-        {"dump": "graph.json"},
-        {"library": ("no/such/folder",)},
-    ],
-)
-def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(OptionError):
-        TlcOptions(**options)
 
 
 def test_arguments_follow_from_options() -> None:

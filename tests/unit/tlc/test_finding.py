@@ -11,14 +11,10 @@ import pytest
 from canvass.tlc import JarError, JavaError, find_jar, find_java
 from canvass.tlc.programs import ENVIRONMENT_VARIABLE, KNOWN, MINIMUM_VERSION, clean_environment
 
-MANIFEST = "Manifest-Version: 1.0\r\nClass-Path: A.jar Community\r\n Modules.jar\r\n\r\n"
 
-
-def make_jar(path: Path, *, main: str = "tlc2/TLC.class", manifest: str = "") -> Path:
+def make_jar(path: Path, *, main: str = "tlc2/TLC.class") -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(main, b"\xca\xfe\xba\xbe")
-        if manifest:
-            archive.writestr("META-INF/MANIFEST.MF", manifest)
     return path
 
 
@@ -44,20 +40,19 @@ def test_the_jar_of_the_package_is_found_and_known() -> None:
     assert jar.path.is_absolute()
 
 
-def test_the_argument_goes_before_the_variable_and_the_variable_before_the_package(
+def test_the_variable_goes_before_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = make_jar(tmp_path / "one.jar"), make_jar(tmp_path / "other.jar")
+    one = make_jar(tmp_path / "one.jar")
     monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(one))
 
-    named, given = find_jar(), find_jar(other)
+    named = find_jar()
 
     assert (named.path, named.source, named.known) == (one, ENVIRONMENT_VARIABLE, None)
-    assert (given.path, given.source) == (other, "argument")
     assert named.sha256 == hashlib.sha256(one.read_bytes()).hexdigest()
 
 
-def test_a_broken_jar_is_one_clear_line(tmp_path: Path) -> None:
+def test_a_broken_jar_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text.jar").write_text("not a zip")
     whole = find_jar().path.read_bytes()
     (tmp_path / "cut.jar").write_bytes(whole[: len(whole) // 2])
@@ -71,8 +66,9 @@ def test_a_broken_jar_is_one_clear_line(tmp_path: Path) -> None:
     }
 
     for name, reason in reasons.items():
+        monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(tmp_path / name))
         with pytest.raises(JarError) as caught:
-            find_jar(tmp_path / name)
+            find_jar()
 
         assert reason in str(caught.value)
         assert str(tmp_path) in str(caught.value)
@@ -87,36 +83,25 @@ def test_a_broken_variable_is_not_skipped(monkeypatch: pytest.MonkeyPatch) -> No
         find_jar()
 
 
-def test_a_neighbour_that_would_be_loaded_is_refused(tmp_path: Path) -> None:
-    jar = make_jar(tmp_path / "tla2tools.jar", manifest=MANIFEST)
-
-    assert find_jar(jar).path == jar
-
-    (tmp_path / "CommunityModules.jar").write_bytes(b"")
-    with pytest.raises(JarError, match=r"CommunityModules\.jar would be loaded"):
-        find_jar(jar)
-
-
-def test_java_is_found_by_argument_home_and_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, other = make_java(tmp_path / "one", "17.0.1"), make_java(tmp_path / "other", "21")
+def test_java_is_found_by_home_and_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = make_java(tmp_path / "other", "21")
     third = make_java(tmp_path / "third", "25-ea")
     monkeypatch.setenv("PATH", str(third.parent))
 
     assert (find_java().path, find_java().version) == (third, 25)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "other"))
     assert (find_java().path, find_java().version) == (other, 21)
-    assert (find_java(one).path, find_java(one).version) == (one, 17)
-    assert find_java(tmp_path / "one") == find_java(one)
 
 
 @pytest.mark.parametrize("version", ["11.0.2", "1.8.0_292", f"{MINIMUM_VERSION - 1}"])
-def test_an_old_java_is_refused(tmp_path: Path, version: str) -> None:
-    launcher = make_java(tmp_path, version)
+def test_an_old_java_is_refused(
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_java(tmp_path, version)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
     with pytest.raises(JavaError, match="is too old: install OpenJDK 17") as caught:
-        find_java(launcher)
+        find_java()
     assert "\n" not in str(caught.value)
 
 
@@ -125,22 +110,21 @@ def test_no_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest.Monkey
 
     with pytest.raises(JavaError, match=r"^no Java: install OpenJDK 17 or newer"):
         find_java()
-    with pytest.raises(JavaError, match=r"^no Java at "):
-        find_java(tmp_path / "java")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(JavaError, match="JAVA_HOME"):
         find_java()
 
 
-def test_another_program_than_java_is_refused(tmp_path: Path) -> None:
-    broken = make_java(tmp_path / "broken", "17", exit_code=1)
-    plain = tmp_path / "plain"
-    plain.write_text("not a program")
+def test_another_program_than_java_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_java(tmp_path / "broken", "17", exit_code=1)
+    make_java(tmp_path / "plain", "17").write_text("not a program")
 
-    with pytest.raises(JavaError, match="is not a working Java"):
-        find_java(broken)
-    with pytest.raises(JavaError, match="cannot run"):
-        find_java(plain)
+    for home, reason in (("broken", "is not a working Java"), ("plain", "cannot run")):
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path / home))
+        with pytest.raises(JavaError, match=reason):
+            find_java()
 
 
 def test_the_environment_is_made_from_a_short_list(monkeypatch: pytest.MonkeyPatch) -> None:

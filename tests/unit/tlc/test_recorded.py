@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from canvass.tlc import CheckResult, Outcome, UserOutput, codes, join_values
-from canvass.tlc.errors import RunError
 from canvass.tlc.events import InitialStates, Location, Message, Progress, Severity
 from canvass.tlc.parse import parse_state
 from canvass.tlc.results import ResultBuilder
@@ -170,21 +169,16 @@ def test_a_trace_has_typed_values_actions_and_places() -> None:
 def test_a_lasso_names_the_state_to_which_it_returns() -> None:
     result = read("liveness")
 
-    assert result.loop == 3
+    assert result.violations[0].loop == 3
     assert [state.number for state in result.trace] == [1, 2, 3, 4, 5]
     assert not result.violations[0].stuttering
-    assert result.to_itf("Lights")["loop"] == 3
-
-
-def test_a_result_without_a_behaviour_has_nothing_to_export() -> None:
-    with pytest.raises(RunError, match=r"the result \(success\) has no trace to export"):
-        read("success").to_itf()
+    assert result.violations[0].to_itf("Lights")["loop"] == 3
 
 
 def test_stuttering_stays_in_the_last_state() -> None:
     result = read("stuttering")
 
-    assert result.loop == 2
+    assert result.violations[0].loop == 2
     assert result.violations[0].stuttering
 
 

@@ -25,7 +25,6 @@ from canvass.tlc import (
     TlcOptions,
     Value,
     check,
-    find_jar,
     find_java,
     format_value,
     join_values,
@@ -47,8 +46,9 @@ HEAP_MIB = 256
 def summary(result: CheckResult) -> list[Any]:
     trace = [{name: format_value(v) for name, v in s.values.items()} for s in result.trace]
     actions = [state.action for state in result.trace]
+    loop = result.violations[0].loop if result.violations else None
     numbers = [result.generated, result.distinct, result.queue, result.depth]
-    return [result.outcome, result.violated, result.loop, *numbers, actions, trace]
+    return [result.outcome, result.violated, loop, *numbers, actions, trace]
 
 
 @pytest.mark.parametrize("name", ["liveness", "safety_symmetric", "stuttering", "semantic"])
@@ -188,21 +188,25 @@ def test_a_library_that_is_neither_a_folder_nor_a_jar_is_refused(
         run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(heap_mib=HEAP_MIB))
 
 
-def java_with(folder: Path, *words: str) -> Path:
-    """Make a Java launcher that adds its own arguments first."""
-    launcher = folder / "java"
-    launcher.write_text(f'#!/bin/sh\nexec {find_java().path} {" ".join(words)} "$@"\n')
+def launch_java_by(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Make a script the launcher of Java."""
+    launcher = folder / "bin" / "java"
+    launcher.parent.mkdir()
+    launcher.write_text(f"#!/bin/sh\n{script}\n")
     launcher.chmod(0o755)
-    return launcher
+    monkeypatch.setenv("JAVA_HOME", str(folder))
 
 
-def test_warnings_of_java_are_not_lines_of_tlc(tmp_path: Path) -> None:
+def test_warnings_of_java_are_not_lines_of_tlc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Java warns if it should use large pages and the machine has none."""
     (tmp_path / "Helper.tla").write_text("---- MODULE Helper ----\nCount == 3\n====\n")
     (tmp_path / "Printer.tla").write_text(PRINTER)
-    java = java_with(tmp_path, "-XX:+UseLargePages", "-XX:LargePageSizeInBytes=3")
+    words = "-XX:+UseLargePages -XX:LargePageSizeInBytes=3"
+    launch_java_by(tmp_path, monkeypatch, f'exec {find_java().path} {words} "$@"')
 
-    options = TlcOptions(heap_mib=HEAP_MIB, java=java)
+    options = TlcOptions(heap_mib=HEAP_MIB)
     with run(tmp_path / "Printer.tla", SIMPLE, options) as running:
         values = list(running.printed_values())
 
@@ -211,18 +215,17 @@ def test_warnings_of_java_are_not_lines_of_tlc(tmp_path: Path) -> None:
     assert not running.foreign_lines
 
 
-def test_another_line_than_the_specification_prints_is_not_a_value(tmp_path: Path) -> None:
+def test_another_line_than_the_specification_prints_is_not_a_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "Helper.tla").write_text("---- MODULE Helper ----\nCount == 3\n====\n")
     (tmp_path / "Printer.tla").write_text(PRINTER)
     line = "[0.731s][warning][os,thread] Failed to start thread"
-    java = tmp_path / "java"
-    java.write_text(
-        f'#!/bin/sh\n{find_java().path} "$@" |'
-        f" sed '/<<\"edge\", 1,/i {line}'\nexit ${{PIPESTATUS:-0}}\n"
-    )
-    java.chmod(0o755)
+    edited = f"sed '/<<\"edge\", 1,/i {line}'"
+    script = f'{find_java().path} "$@" | {edited}\nexit ${{PIPESTATUS:-0}}'
+    launch_java_by(tmp_path, monkeypatch, script)
 
-    with run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(heap_mib=HEAP_MIB, java=java)) as running:
+    with run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(heap_mib=HEAP_MIB)) as running:
         values = list(running.printed_values())
 
     assert running.result.ok
@@ -262,11 +265,14 @@ def test_a_hostile_environment_does_not_reach_java(monkeypatch: pytest.MonkeyPat
     assert result.output == ()
 
 
-def test_a_jar_with_a_broken_tlc_is_a_system_error(tmp_path: Path) -> None:
+def test_a_jar_with_a_broken_tlc_is_a_system_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with zipfile.ZipFile(tmp_path / "odd.jar", "w") as archive:
         archive.writestr("tlc2/TLC.class", b"\xca\xfe\xba\xbe")
 
-    result = check(SPECS / "Counter.tla", jar=tmp_path / "odd.jar", heap_mib=HEAP_MIB)
+    monkeypatch.setenv("CANVASS_TLA2TOOLS", str(tmp_path / "odd.jar"))
+    result = check(SPECS / "Counter.tla", heap_mib=HEAP_MIB)
 
     assert result.outcome is Outcome.SYSTEM_ERROR
     assert result.message.startswith("TLC said nothing (exit code 1): ")
@@ -299,15 +305,20 @@ def test_invalid_file_names_are_refused(
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_is_an_error_before_any_folder_is_made(tmp_path: Path) -> None:
+def test_a_missing_program_is_an_error_before_any_folder_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CANVASS_TLA2TOOLS", str(tmp_path / "no.jar"))
     with pytest.raises(JarError):
-        run(SPECS / "Counter.tla", None, TlcOptions(heap_mib=HEAP_MIB, jar=tmp_path / "no.jar"))
+        run(SPECS / "Counter.tla", None, TlcOptions(heap_mib=HEAP_MIB))
+    monkeypatch.delenv("CANVASS_TLA2TOOLS")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(JavaError):
-        run(SPECS / "Counter.tla", None, TlcOptions(heap_mib=HEAP_MIB, java=tmp_path / "no-java"))
+        run(SPECS / "Counter.tla", None, TlcOptions(heap_mib=HEAP_MIB))
 
 
 def test_a_result_exists_only_at_the_end() -> None:
-    options = TlcOptions(heap_mib=HEAP_MIB, jar=find_jar())
+    options = TlcOptions(heap_mib=HEAP_MIB)
     with run(SPECS / "Counter.tla", counter(), options) as running:
         with pytest.raises(RunError, match="not finished"):
             _ = running.result

@@ -21,7 +21,6 @@ from canvass.cli.output import (
     CommandError,
     Format,
     complain,
-    emit,
     result_console,
     write_json,
 )
@@ -176,7 +175,6 @@ def check(
     """
     from canvass.cli.counterexample import export, need_export_target
     from canvass.models.model_run import Settings, choose
-    from canvass.tlc import find_jar, find_java
 
     names = models or []
     as_json = output is Format.JSON
@@ -192,10 +190,13 @@ def check(
     sets = ModelSet if everything or listing else (ModelSet.CI,)
     root, chosen = choose(names, frozenset(sets), spec, lists=listing)
     if listing:
-        emit(output, Manifest(tuple(chosen)), lambda: show_list(root, chosen))
+        if as_json:
+            write_json(Manifest(tuple(chosen)))
+        else:
+            show_list(root, chosen)
         return
     size = None if heap is None else heap_mib(heap)
-    settings = Settings(find_jar(), find_java(), workers, size, timeout, seed, rules)
+    settings = Settings(workers, size, timeout, seed, rules)
     width = max(len(entry.name) for entry in chosen)
 
     def show(run: ModelRun) -> None:

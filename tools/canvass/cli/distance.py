@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from canvass.distance.moments import RunMoments
     from canvass.distance.search import Distance, Moment, SearchBounds
     from canvass.models.counterexample import Counterexample
-    from canvass.tlc import TlcOptions
 
 _SPAN: Final = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)(ms|s|m)", re.ASCII)
 _UNIT_NS: Final = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
@@ -203,7 +202,6 @@ def distance(
     """
     from canvass.cli.counterexample import need_export_target
     from canvass.distance.search import SearchBounds
-    from canvass.tlc import TlcOptions, find_jar, find_java
 
     if diagram and output is Format.JSON:
         raise CommandError("--diagram draws for a person; leave out --format json")
@@ -211,9 +209,8 @@ def distance(
         raise CommandError("--every draws no swim lanes; leave out --diagram")
     if export_to is not None:
         need_export_target(export_to)
-    programs = TlcOptions(jar=find_jar(), java=find_java())
     bounds = SearchBounds(steps=steps, seconds=timeout)
-    searcher = _Searcher(spec_root(), programs, bounds)
+    searcher = _Searcher(spec_root(), bounds)
     code = _search(searcher, source, every=every, diagram=diagram, output=output, export=export_to)
     raise typer.Exit(code)
 
@@ -223,7 +220,6 @@ class _Searcher:
     """Searches from moments, once for moments that are alike."""
 
     root: Path
-    options: TlcOptions
     bounds: SearchBounds
     known: dict[str, Distance] = field(default_factory=dict)
 
@@ -235,7 +231,7 @@ class _Searcher:
         small, back = moment.small()
         key = repr(replace(small, label=""))
         if key not in self.known:
-            self.known[key] = search(self.root, moment, self.options, self.bounds)
+            self.known[key] = search(self.root, moment, self.bounds)
         found = self.known[key]
         return found, MomentReport(
             moment=at.moment.label,

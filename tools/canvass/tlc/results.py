@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from canvass.tlc import codes
 from canvass.tlc.convert import to_itf_trace
-from canvass.tlc.errors import RunError
 from canvass.tlc.events import (
     Event,
     InitialStates,
@@ -169,23 +168,6 @@ class CheckResult:
     def trace(self) -> tuple[TraceState, ...]:
         """The states of the first violation's behaviour; empty if there are none."""
         return self.violations[0].states if self.violations else ()
-
-    @property
-    def loop(self) -> int | None:
-        """Zero-based index of the state to which the trace returns, for a lasso."""
-        return self.violations[0].loop if self.violations else None
-
-    def to_itf(self, source: str | None = None) -> dict[str, Any]:
-        """Return the first violation's behaviour as an ITF document.
-
-        Raises
-        ------
-        RunError
-            When there is no behaviour.
-        """
-        if not self.trace:
-            raise RunError(f"the result ({self.outcome.value}) has no trace to export")
-        return self.violations[0].to_itf(source)
 
 
 OUTPUT_LINES: Final = 400

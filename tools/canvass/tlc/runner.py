@@ -26,7 +26,7 @@ from canvass.tlc.errors import RunError
 from canvass.tlc.events import Event, UserOutput
 from canvass.tlc.output import OutputReader
 from canvass.tlc.parse import join_values
-from canvass.tlc.programs import Jar, Java, clean_environment, find_jar, find_java
+from canvass.tlc.programs import clean_environment, find_jar, find_java
 from canvass.tlc.results import OUTPUT_LINES, CheckResult, Outcome, ResultBuilder
 from canvass.tlc.workspace import TlcOptions, prepare
 
@@ -57,14 +57,7 @@ class TlcRun(Iterator[Event]):
         self._process: subprocess.Popen[bytes] | None = None
         self._result: CheckResult | None = None
         self._options = options or TlcOptions()
-        jar, java = self._options.jar, self._options.java
-        self._workspace = prepare(
-            spec_file,
-            config,
-            self._options,
-            jar if isinstance(jar, Jar) else find_jar(jar),
-            java if isinstance(java, Java) else find_java(java),
-        )
+        self._workspace = prepare(spec_file, config, self._options, find_jar(), find_java())
         self.argv = tuple(self._workspace.argv)
         self.foreign_lines: deque[str] = deque(maxlen=OUTPUT_LINES)
         self._reader = OutputReader()

@@ -71,15 +71,6 @@ class TlcOptions:
         code does not tell violations; the result counts the reported ones.
     jvm_args
         Further arguments for Java.
-    jar
-        The jar or its path; ``None`` finds it, see :func:`~canvass.tlc.programs.find_jar`.
-    java
-        Java or its path; ``None`` finds it, see :func:`~canvass.tlc.programs.find_java`.
-
-    Raises
-    ------
-    OptionError
-        When a number is out of range, a folder does not exist, or two options exclude each other.
     """
 
     workers: int = 1
@@ -95,26 +86,6 @@ class TlcOptions:
     library: tuple[str | os.PathLike[str], ...] = ()
     extra_args: tuple[str, ...] = ()
     jvm_args: tuple[str, ...] = ()
-    jar: Jar | str | os.PathLike[str] | None = field(default=None)
-    java: Java | str | os.PathLike[str] | None = field(default=None)
-
-    def __post_init__(self) -> None:
-        _at_least(1, workers=self.workers, traces=self.traces, depth=self.depth)
-        _at_least(MIN_HEAP_MIB, heap_mib=self.heap_mib)
-        _at_least(1, stack_mib=self.stack_mib)
-        if self.timeout_s is not None and not self.timeout_s > 0:
-            raise OptionError(f"timeout_s must be more than 0, not {self.timeout_s}")
-        if not self.simulate and (self.traces is not None or self.depth is not None):
-            raise OptionError("traces and depth are for simulation: say simulate=True")
-        if self.simulate and self.dump is not None:
-            raise OptionError(
-                "a simulation has no state graph: dump and simulate exclude each other"
-            )
-        if self.dump is not None and Path(self.dump).suffix != ".dot":
-            raise OptionError(f"dump must be named *.dot, not {os.fspath(self.dump)!a}")
-        for folder in self.library:
-            if not Path(folder).is_dir():
-                raise OptionError(f"library folder does not exist: {os.fspath(folder)!a}")
 
     def tlc_args(self) -> list[str]:
         """Return TLC's arguments for the options, without the files of the run."""
@@ -151,12 +122,6 @@ class TlcOptions:
             "-Duser.country=US",
             *self.jvm_args,
         ]
-
-
-def _at_least(least: int, **numbers: int | None) -> None:
-    for name, number in numbers.items():
-        if number is not None and (type(number) is not int or number < least):
-            raise OptionError(f"{name} must be a whole number from {least}, not {number!r}")
 
 
 @dataclass(slots=True)
