@@ -17,7 +17,7 @@ from canvass.distance.search import Distance, Moment, SearchBounds, search
 from canvass.simulation.log_contents import cut, length
 from canvass.simulation.world import World
 from canvass.spec.files import spec_root
-from canvass.tlc import TlcError, TlcOptions, find_jar, find_java
+from canvass.tlc import TlcError
 
 BOUNDS: Final = SearchBounds(steps=12, seconds=60)
 
@@ -40,8 +40,7 @@ class Searches:
         if not self._lock.acquire(blocking=False):
             raise Refusal(409, "busy", "another search is running; it ends within a minute")
         try:
-            programs = TlcOptions(jar=find_jar(), java=find_java())
-            found = search(spec_root(), moment, programs, BOUNDS)
+            found = search(spec_root(), moment, BOUNDS)
         except TlcError as error:
             raise Refusal(422, "tlc", " ".join(str(error).split())) from None
         finally:

@@ -15,12 +15,11 @@ import typer
 from canvass.cli.batch_verify import Request
 from canvass.cli.batch_verify import verify as verify_due
 from canvass.cli.options import Output
-from canvass.cli.output import CommandError, Format, emit, result_console
+from canvass.cli.output import CommandError, Format, result_console, write_json
 from canvass.corpus.engine import EngineName
 
 if TYPE_CHECKING:
     from canvass.corpus.storage import Place
-    from canvass.corpus.summary import DivergenceClassSummary, Summary
 
 
 class FailOn(str, Enum):
@@ -102,6 +101,7 @@ def verify(
 
     canvass batch verify s3://lake/runs --append s3://lake/verdicts
     """
+    from canvass.corpus.report import to_text
     from canvass.corpus.storage import place_of
     from canvass.corpus.summary import exit_code, new_clusters
 
@@ -121,14 +121,11 @@ def verify(
         )
     )
     new = None if known is None else new_clusters(summary, known)
-    emit(output, summary, lambda: _show(summary, new, out))
+    if output is Format.JSON:
+        write_json(summary)
+    else:
+        result_console().print(to_text(summary, new, out), end="")
     raise typer.Exit(exit_code(summary, known))
-
-
-def _show(summary: Summary, new: list[DivergenceClassSummary] | None, out: str | None) -> None:
-    from canvass.corpus.report import to_text
-
-    result_console().print(to_text(summary, new, out), end="")
 
 
 def _need_outside(results: Place, corpora: Sequence[Place]) -> None:

@@ -20,12 +20,12 @@ from canvass.cli.output import (
     CommandError,
     Format,
     complain,
-    emit,
     literal,
     names_not_read,
     result_console,
     typed,
     write_file,
+    write_json,
 )
 from canvass.cli.output import show as show_text
 from canvass.explanation.evidence import seconds_of, shown_ns
@@ -111,6 +111,25 @@ def explain(
         name: explain_timeline(timeline, settings)
         for name, timeline in read_timelines(source).items()
     }
+    found = _chosen(found, election, member)
+    if html is not None:
+        from canvass.explanation.explanation import to_html
+
+        write_file(html, to_html(found, source.absolute().name))
+    several = list(found.values())
+    document = several if len(several) > 1 else several[0]
+    if output is Format.JSON:
+        write_json(document)
+    else:
+        _show_all(found, election, member, source)
+    if exit_on is not ExitOn.NEVER and _is_reason(source, several, exit_on):
+        raise typer.Exit(EXIT_UNEXPECTED)
+
+
+def _chosen(
+    found: dict[str, Explanation], election: int | None, member: int | None
+) -> dict[str, Explanation]:
+    """Leave out clusters without the member, or without the election."""
     if member is not None:
         found = {name: one for name, one in found.items() if member in one.members}
         if not found:
@@ -120,15 +139,7 @@ def explain(
         if election > most:
             raise CommandError(f"--election {election}: the logs show {counted(most, 'election')}")
         found = {name: one for name, one in found.items() if election <= len(one.elections)}
-    if html is not None:
-        from canvass.explanation.explanation import to_html
-
-        write_file(html, to_html(found, source.absolute().name))
-    several = list(found.values())
-    document = several if len(several) > 1 else several[0]
-    emit(output, document, lambda: _show_all(found, election, member, source))
-    if exit_on is not ExitOn.NEVER and _is_reason(source, several, exit_on):
-        raise typer.Exit(EXIT_UNEXPECTED)
+    return found
 
 
 def _follow(source: Path, settings: dict[str, int], exit_on: ExitOn) -> int:

@@ -124,7 +124,7 @@ def write_json(value: object) -> None:
     write_text(json_text(value))
 
 
-def emit(output: Enum, found: object, template: str | Callable[[], object], **values: Any) -> None:
+def emit(output: Enum, found: object, template: str, **values: Any) -> None:
     """Write a result to stdout in the form that the user chose.
 
     Parameters
@@ -139,8 +139,6 @@ def emit(output: Enum, found: object, template: str | Callable[[], object], **va
     with file_named_in_errors(STDOUT_NAME):
         if output.value == Format.JSON.value:
             write_json(found)
-        elif callable(template):
-            template()
         else:
             show(template, found=found, **values)
 
@@ -231,13 +229,6 @@ def result_console() -> Console:
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-
-
-def say(text: str) -> None:
-    """Write one line to stdout, with control characters escaped."""
-    from canvass.lanes.model import visible
-
-    result_console().print(visible(text))
 
 
 _NAMES: Final = 20

@@ -13,7 +13,7 @@ import typer
 
 from canvass.cli.graph_query import Folder
 from canvass.cli.options import Output
-from canvass.cli.output import Format, Stages, emit, say
+from canvass.cli.output import Format, Stages, emit
 from canvass.traces.counts import counted
 
 
@@ -58,7 +58,6 @@ def replay(
     from canvass.graph.open import open_view
     from canvass.replay.lines import traces_in
     from canvass.replay.report import replay_all
-    from canvass.replay.text import report_lines
     from canvass.replay.walk import Walker
 
     files = traces_in(traces)
@@ -67,10 +66,6 @@ def replay(
         progress.stage(f"replaying {counted(len(files), 'trace')}")
         found = replay_all(walker, files, covering=coverage)
 
-    def show() -> None:
-        for line in report_lines(found):
-            say(line)
-
-    emit(output, found, show)
+    emit(output, found, "replay")
     verdicts = {one.verdict for one in found.replays}
     raise typer.Exit(EXIT_CODES[next(one for one in WORST_FIRST if one in verdicts)])

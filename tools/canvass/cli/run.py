@@ -175,24 +175,10 @@ def _read_secret(path: Path | None) -> str:
     return secret
 
 
-def _words(row: Sequence[str]) -> str:
-    """The text of a member in the plain line: process, role, election state and term."""
-    member, process, role, election_state, term = row[:5]
-    named = f"member {member} {process}"
-    return f"{named}, {role} {election_state} term {term}" if role else named
-
-
 _PLAIN_PERIOD_S: Final = 5.0
 _SAID: Final = 6
 """The number of last commands to show."""
-_COLUMNS: Final = (
-    *("member", "process", "role", "election", "term", "leader", "recorded", "committed"),
-    *("processed", "snapshot", "sessions", "steps", "longest cycle"),
-)
-_WIDE: Final = 140
-"""The width of a terminal with room for the whole table."""
-_NARROW_COLUMNS: Final = (0, 1, 2, 3, 4, 7, 11)
-"""The columns of the table on a narrower terminal."""
+_COLUMNS: Final = ("member", "process", "role", "election", "term", "committed", "steps")
 
 
 class RunView:
@@ -246,8 +232,11 @@ class RunView:
             self._console.print(self._line(), markup=False, soft_wrap=True)
 
     def _line(self) -> str:
-        count = len(self._supervisor.configs)
-        members = [_words(self._row(i)) for i in range(count)]
+        members = []
+        for i in range(len(self._supervisor.configs)):
+            _, process, role, election_state, term, *_ = self._row(i)
+            state = f", {role} {election_state} term {term}" if role else ""
+            members.append(f"member {i} {process}{state}")
         return f"canvass: {self._passed()}: {'; '.join(members)}{self._requests()}"
 
     def _passed(self) -> str:
@@ -267,14 +256,11 @@ class RunView:
         done = ", ".join(self._supervisor.done[-_SAID:])
         caption = f"{self._passed()}{self._requests()}" + (f"\nlast: {done}" if done else "")
         table = Table(caption=caption, caption_justify="left")
-        wide = self._console.width >= _WIDE
-        places = range(len(_COLUMNS)) if wide else _NARROW_COLUMNS
-        for place in places:
-            right = place >= _COLUMNS.index("term")
-            table.add_column(_COLUMNS[place], justify="right" if right else "left", no_wrap=True)
+        for column in _COLUMNS:
+            right = _COLUMNS.index(column) >= _COLUMNS.index("term")
+            table.add_column(column, justify="right" if right else "left", no_wrap=True)
         for i in range(len(self._supervisor.configs)):
-            row = self._row(i)
-            table.add_row(*(row[place] for place in places), style=self._style(i))
+            table.add_row(*self._row(i), style=self._style(i))
         return table
 
     def _style(self, i: int) -> str:
@@ -302,12 +288,6 @@ class RunView:
             role,
             status.election_state,
             str(status.leadership_term_id),
-            str(status.leader_member_id),
-            str(status.recorded_position),
             str(status.commit_position),
-            str(min(status.service_positions)),
-            str(status.snapshot_position),
-            str(status.sessions),
             f"{status.steps:,}",
-            f"{status.max_cycle_ms:,.1f} ms",
         ]
