@@ -204,7 +204,7 @@ def _details(step: Step) -> list[str]:
         tree = {name: tree_of(value) for name, value in values.items()}
     except ValueSyntaxError:
         return step.state.text.splitlines()
-    if is_cluster(tree):
+    if is_cluster(tree) and all("recordingLog" in one for one in tree["member"].values()):
         return list(beginning(tree))
     return [f"{name} = {format_value(value)}" for name, value in values.items()]
 

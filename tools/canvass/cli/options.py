@@ -34,7 +34,6 @@ Cache = Annotated[
         help="Cache of TLC's answers. Default: ~/.cache/canvass.",
     ),
 ]
-Heap = Annotated[str | None, typer.Option(metavar="SIZE", help="Java heap size, such as 4g.")]
 Page = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Also write an HTML report.")
 ]
