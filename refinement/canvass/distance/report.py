@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta, Struct
 
-from canvass.distance.search import Distance
 from canvass.traces.counts import counted
+
+if TYPE_CHECKING:
+    from canvass.distance.search import Distance
 
 PROPERTY: Final = "CommittedIsDurable"
 """The property whose violation is searched for: a loss of committed entries."""

@@ -15,7 +15,7 @@ import typer
 from canvass.cli.batch_verify import Request
 from canvass.cli.batch_verify import verify as verify_due
 from canvass.cli.options import Output
-from canvass.cli.output import CommandError, Format, result_console, write_json
+from canvass.cli.output import CommandError, Format, write_json, write_text
 from canvass.corpus.engine import EngineName
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def verify(
     if output is Format.JSON:
         write_json(summary)
     else:
-        result_console().print(to_text(summary, new, out), end="")
+        write_text(to_text(summary, new, out))
     raise typer.Exit(exit_code(summary, known))
 
 

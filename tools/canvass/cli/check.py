@@ -23,6 +23,7 @@ from canvass.cli.output import (
     complain,
     result_console,
     write_json,
+    write_text,
 )
 from canvass.cli.output import show as show_text
 from canvass.models.model_run import Standing
@@ -70,7 +71,7 @@ def show_list(root: Path, models: Sequence[ModelEntry]) -> None:
         line = f"{line}  {counted:>{widths[3]}}  {comment}".rstrip()
         if console.is_terminal and len(line) > console.width:
             line = f"{line[: console.width - 1]}…"
-        print(line)
+        write_text(f"{line}\n")
 
 
 def show_result(run: ModelRun, width: int) -> None:

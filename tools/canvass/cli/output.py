@@ -136,11 +136,10 @@ def emit(output: Enum, found: object, template: str, **values: Any) -> None:
     template, values
         As in `show`.
     """
-    with file_named_in_errors(STDOUT_NAME):
-        if output.value == Format.JSON.value:
-            write_json(found)
-        else:
-            show(template, found=found, **values)
+    if output.value == Format.JSON.value:
+        write_json(found)
+    else:
+        show(template, found=found, **values)
 
 
 def show(template: str, console: Console | None = None, **values: Any) -> None:
@@ -162,7 +161,8 @@ def show(template: str, console: Console | None = None, **values: Any) -> None:
     if console.is_terminal:
         lines = text.split("\n", allow_blank=True)
         text = Text("\n").join(row for line in lines for row in _rows(line, console))
-    console.print(text, end="")
+    with file_named_in_errors(STDOUT_NAME):
+        console.print(text, end="")
 
 
 def _rows(line: Text, console: Console) -> Iterable[Text]:
