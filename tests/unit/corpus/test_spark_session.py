@@ -300,10 +300,13 @@ def test_an_interrupt_waits_for_the_start_and_stops_the_session(
             return Session()
 
     monkeypatch.setattr(spark_session, "_builder", Slow)
-    before = signal.getsignal(signal.SIGINT)
+    # A shell starts what is in the background with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), open_session("local[1]"):
+            done.append("used")
 
-    with pytest.raises(KeyboardInterrupt), open_session("local[1]"):
-        done.append("used")
-
-    assert done == ["started", "stopped"]
-    assert signal.getsignal(signal.SIGINT) is before
+        assert done == ["started", "stopped"]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
