@@ -101,6 +101,20 @@ def test_it_prints_an_address_serves_there_and_ends_with_an_interrupt(good_run: 
         assert interrupted(process) == (130, "", "canvass: interrupted\n")
 
 
+def test_an_interrupt_does_not_wait_for_a_search_and_ends_its_tlc(good_run: Path) -> None:
+    with started(str(good_run)) as process:
+        assert process.stdout is not None
+        match = ADDRESS.fullmatch(process.stdout.readline().rstrip("\n"))
+        assert match is not None
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{match[1]}/api/what-if/run/good/60/nearest",
+            headers={"X-Canvass-Token": match[2]},
+        )
+        with urllib.request.urlopen(request, timeout=200) as answer:
+            assert json.load(answer)["pending"]
+        assert interrupted(process) == (130, "", "canvass: interrupted\n")
+
+
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.night)]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -10,12 +11,17 @@ from pathlib import Path
 import pytest
 
 from canvass.browser import api
+from canvass.browser import nearest as nearest_loss
 from canvass.browser.choices import choices, moment_of, tree_of
 from canvass.browser.counterexamples import read_counterexample
+from canvass.browser.nearest import THREAD, Searches
+from canvass.browser.questions import Refusal
+from canvass.browser.sources import Store
 from canvass.browser.what_if import Start, rules_of
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
+from canvass.distance.search import Distance, Moment
 from canvass.lanes.of_counterexample import Tree, action_name
 from support.browse import Asked, serving
 from support.core_lookup import core_lookup
@@ -129,12 +135,53 @@ def test_the_parts_of_a_guard_have_their_values(server: Asked) -> None:
     assert found.parts[1].values == ("x.position = 0", "s.publicationPosition = -1")
 
 
+def join_search() -> None:
+    """Wait until the search has ended."""
+    for thread in threading.enumerate():
+        if thread.name == THREAD:
+            thread.join()
+
+
+def nearest(server: Asked, place: str, **query: str) -> api.Nearest:
+    """Ask, and ask again when TLC has searched."""
+    assert server.get(api.Nearest, f"{place}/nearest", **query).pending
+    join_search()
+    return server.get(api.Nearest, f"{place}/nearest", **query)
+
+
+def test_one_search_runs_at_a_time_and_what_failed_begins_again(
+    good_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, begun = threading.Event(), list[str]()
+
+    def searched(_root: Path, moment: Moment, _bounds: object) -> Distance:
+        begun.append(moment.label)
+        go_on.wait(60)
+        failure = "no Java" if len(begun) == 1 else ""
+        return Distance(moment.label, None, {}, 4, 9, 0.0, complete=True, failure=failure)
+
+    monkeypatch.setattr(nearest_loss, "search", searched)
+    first, second = RunMoments(good_run).moments([3, 60])
+    searches = Searches(Store())
+    assert searches.nearest(first).pending
+    with pytest.raises(Refusal, match="another search is running"):
+        searches.nearest(second)
+    go_on.set()
+    join_search()
+    with pytest.raises(Refusal, match="no Java"):
+        searches.nearest(first)
+    assert searches.nearest(first).pending
+    join_search()
+    assert searches.nearest(first).states == 9
+    assert begun == ["event 3", "event 3"]
+
+
 def test_the_nearest_loss_is_searched_and_opens_as_a_counterexample(server: Asked) -> None:
     """From the state before the last one of HZ1, one step leads to the loss."""
     states = read_counterexample(HAZARD_1).states
     place = f"/what-if/counterexample/hazard1.txt/{len(states) - 2}"
 
-    answer = server.get(api.Nearest, f"{place}/nearest")
+    answer = nearest(server, place)
 
     assert answer.text == "1 step to a violation of CommittedIsDurable"
     assert answer.counterexample is not None
@@ -155,5 +202,5 @@ def test_a_path_moves_the_place_from_which_a_loss_is_searched(server: Asked) -> 
         reached[name] = known(tree_of(later))
     (taken,) = (name for name, after in reached.items() if after == known(second))
     place = f"/what-if/counterexample/hazard1.txt/{len(found.states) - 3}"
-    answer = server.get(api.Nearest, f"{place}/nearest", path=taken)
+    answer = nearest(server, place, path=taken)
     assert answer.text == "1 step to a violation of CommittedIsDurable"

@@ -364,6 +364,8 @@ class Nearest(Data, frozen=True):
     """How many distinct states TLC has seen."""
     counterexample: str | None
     """Id of the behaviour as a source; null without one."""
+    pending: bool
+    """Whether TLC is searching: ask again."""
 
 
 class WhyNot(Data, frozen=True):

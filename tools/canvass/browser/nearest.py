@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -22,36 +21,57 @@ from canvass.tlc import TlcError
 BOUNDS: Final = SearchBounds(steps=12, seconds=60)
 
 
+THREAD: Final = "search for the nearest loss"
+_SEARCHING: Final = api.Nearest(text="", states=0, counterexample=None, pending=True)
+
+
 class Searches:
-    """Searches for the page; a counterexample that is found becomes a source of the page."""
+    """Searches for the page; a counterexample that is found becomes a source of the page.
+
+    A search runs in a thread that ends with the process, and TLC with it. The page asks again.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store, self._lock = store, threading.Lock()
-        self.nearest = lru_cache(maxsize=64)(self._search)
+        self._answers: dict[Moment, api.Nearest | Refusal] = {}
 
-    def _search(self, moment: Moment) -> api.Nearest:
-        """Search from a moment.
+    def nearest(self, moment: Moment) -> api.Nearest:
+        """Give the nearest loss from a moment, or begin to search for it.
 
         Raises
         ------
         Refusal
-            If another search runs, or TLC cannot search.
+            If another search runs, or TLC could not search. The next question begins again.
         """
-        if not self._lock.acquire(blocking=False):
-            raise Refusal(409, "busy", "another search is running; it ends within a minute")
+        with self._lock:
+            if moment not in self._answers:
+                if _SEARCHING in self._answers.values():
+                    message = "another search is running; it ends within a minute"
+                    raise Refusal(409, "busy", message)
+                self._answers[moment] = _SEARCHING
+                work = threading.Thread(target=self._search, args=(moment,), name=THREAD)
+                work.daemon = True
+                work.start()
+            answer = self._answers[moment]
+            if isinstance(answer, Refusal):
+                del self._answers[moment]
+                raise answer
+            return answer
+
+    def _search(self, moment: Moment) -> None:
+        answer: api.Nearest | Refusal
         try:
             found = search(spec_root(), moment, BOUNDS)
+            if found.failure:
+                raise TlcError(found.failure)
+            kept = self._kept(found)
+            answer = api.Nearest(found_text(found), found.states, kept, pending=False)
         except TlcError as error:
-            raise Refusal(422, "tlc", " ".join(str(error).split())) from None
-        finally:
-            self._lock.release()
-        if found.failure:
-            raise Refusal(422, "tlc", found.failure)
-        return api.Nearest(
-            text=found_text(found),
-            states=found.states,
-            counterexample=self._kept(found),
-        )
+            answer = Refusal(422, "tlc", " ".join(str(error).split()))
+        except Exception as error:  # noqa: BLE001 - the page must not wait forever
+            answer = Refusal(500, "bug", f"this is a bug in canvass: {error!r}")
+        with self._lock:
+            self._answers[moment] = answer
 
     def _kept(self, found: Distance) -> str | None:
         if found.violation is None or not found.steps:

@@ -707,6 +707,7 @@ export interface Nearest {
   readonly text: string;
   readonly states: number;
   readonly counterexample: string | null;
+  readonly pending: boolean;
 }
 
 /** Why a member cannot take an action. */

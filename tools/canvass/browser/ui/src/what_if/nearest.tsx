@@ -8,6 +8,8 @@ import { Failed } from "../parts/note";
 import { formatRoute } from "../route/route";
 import { plural } from "../words/visible";
 
+const AGAIN_MS = 1000;
+
 export function NearestLoss({ place, path }: { place: readonly string[]; path: string }) {
   const [asked, setAsked] = useState<string>();
   const [again, setAgain] = useState(0);
@@ -16,10 +18,16 @@ export function NearestLoss({ place, path }: { place: readonly string[]; path: s
     if (answer.error) setAgain(again + 1);
     setAsked(path);
   };
+  const pending = answer.data?.pending ?? false;
+  useEffect(() => {
+    if (!pending || answer.loading) return undefined;
+    const timer = setTimeout(() => setAgain((before) => before + 1), AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [pending, answer.loading, again]);
   return (
     <section class="nearest" aria-live="polite">
       <h3>How near is a loss?</h3>
-      {answer.loading ? <Waiting />
+      {answer.loading || pending ? <Waiting />
         : answer.data ? (
           <p data-nearest>
             {`${answer.data.text}${answer.data.states > 0 ? `; TLC has seen ${plural(answer.data.states, "state")}` : ""}.`}
