@@ -132,7 +132,7 @@ def _source_files() -> Iterator[Path]:
 
 
 def _install(*, with_tools: bool = False) -> None:
-    """Install the locked packages, unless they are installed; those that only check, if wanted."""
+    """Install the locked packages, if they are not there; ``with_tools``: also those of `check`."""
     lock = hashlib.sha256((SOURCES / "package-lock.json").read_bytes()).hexdigest()
     complete = f"{lock} with tools"
     if _read(_INSTALLED) in (complete, complete if with_tools else lock):

@@ -60,16 +60,10 @@ def package_of(path: Path) -> str:
 def table() -> dict[str, tuple[int, int, list[str]]]:
     """Row → its limit, its target, the packages in it."""
     rows = {}
-    for line in TABLE.read_text().partition("\n\n")[0].splitlines()[1:]:
+    for line in TABLE.read_text().splitlines()[1:]:
         name, limit, target, *packages = line.split()
         rows[name] = int(limit), int(target), packages or [name]
     return rows
-
-
-def long_functions() -> dict[str, int]:
-    """Functions that are too long → their lines, in the second part of the table."""
-    lines = TABLE.read_text().partition("\n\n")[2].splitlines()[1:]
-    return {name: int(length) for name, length in map(str.split, lines)}
 
 
 @cache
@@ -86,7 +80,7 @@ def measured() -> tuple[Counter[str], dict[str, int]]:
     return counts, functions
 
 
-def rewritten(counts: Mapping[str, int], lengths: Mapping[str, int]) -> str:
+def rewritten(counts: Mapping[str, int]) -> str:
     """The table with each number at what there is now, but never above what it was."""
     rows = table()
     text = f"{'row':19} {'limit':>6} {'target':>6}  packages\n"
@@ -94,16 +88,13 @@ def rewritten(counts: Mapping[str, int], lengths: Mapping[str, int]) -> str:
         present = math.ceil(sum(counts[each] for each in packages) / STEP) * STEP
         parts = "" if packages == [name] else "  " + " ".join(packages)
         text += f"{name:19} {min(limit, max(present, target)):6} {target:6}{parts}\n"
-    text += f"\nfunctions of more than {MAX_FUNCTION} lines\n"
-    allowed = long_functions()
-    left = {name: min(lengths[name], allowed[name]) for name in allowed if name in lengths}
-    return text + "".join(f"{name} {length}\n" for name, length in sorted(left.items()))
+    return text
 
 
 def test_no_package_is_over_its_budget(rewrite: bool) -> None:
-    (counts, lengths), rows = measured(), table()
+    counts, rows = measured()[0], table()
     if rewrite:
-        TABLE.write_text(rewritten(counts, lengths))
+        TABLE.write_text(rewritten(counts))
     over = {
         name: f"{count} code lines of {limit}"
         for name, (limit, _, packages) in rows.items()
@@ -120,23 +111,16 @@ def test_every_package_has_a_budget_and_no_other_has() -> None:
     assert named.keys() == measured()[0].keys()
 
 
-def test_no_function_is_longer_than_a_screen_but_for_those_that_shrink() -> None:
-    """A row whose function is short by now is deleted."""
-    lengths, allowed = measured()[1], long_functions()
-
-    assert {name for name, length in lengths.items() if length > allowed.get(name, 0)} == set()
-    assert allowed.keys() - lengths.keys() == set()
+def test_no_function_is_longer_than_a_screen() -> None:
+    assert measured()[1] == {}
 
 
 def test_rewriting_never_raises_a_number() -> None:
-    packages, allowed = measured()[0], long_functions()
-    name = min(allowed, default="")
-    grown = {each: length + 10 for each, length in allowed.items() if each != name}
-    large = dict.fromkeys(packages, 10**6)
+    packages, limits = measured()[0], {name: row[:2] for name, row in table().items()}
 
-    assert rewritten(large, grown | {name: 10**6}) == rewritten(large, allowed)
-    shorter = rewritten(dict.fromkeys(packages, 0), grown)
-    assert name not in shorter
-    assert [line.split()[1] for line in shorter.partition("\n\n")[0].splitlines()[1:]] == [
-        str(min(limit, target)) for limit, target, _ in table().values()
-    ]
+    def numbers(size: int) -> list[str]:
+        lines = rewritten(dict.fromkeys(packages, size)).splitlines()[1:]
+        return [line.split()[1] for line in lines]
+
+    assert numbers(10**6) == [str(limit) for limit, _ in limits.values()]
+    assert numbers(0) == [str(min(limit, target)) for limit, target in limits.values()]

@@ -312,7 +312,7 @@ class Scan:
         return found
 
     def _take(self, segment: Segment, frames: Ints, begins: Mask, ends: Mask) -> None:
-        """Keep where the entry begins that the last of these frames leaves incomplete."""
+        """Note the begin of the last entry, if these frames do not complete it."""
         if len(frames):
             started = frames[begins[: len(frames)]]
             if len(started):
@@ -321,7 +321,7 @@ class Scan:
                 self.entry_start = NULL_VALUE
 
     def _count(self, segment: Segment, frames: Ints, template: Ints, terms: Ints) -> None:
-        """Count sound entries of a log, and keep those that open a term."""
+        """Count sound entries of a log, and note where terms begin."""
         if not len(frames):
             return
         messages = np.append(0, np.cumsum(template == _SESSION_MESSAGE))

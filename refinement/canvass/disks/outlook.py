@@ -186,7 +186,7 @@ class Explorer:
         return states.partition(": ")[2]
 
     def outlook(self) -> Outlook:
-        """Find the members that can lead, and those that can never join."""
+        """Find who can lead, and who can never join."""
         leaderships = self._explore()
         leaders = [one for one in leaderships if one.quorums]
         can_lead = {one.leader_member_id for one in leaders}

@@ -102,7 +102,7 @@ def find_stuck(timeline: Timeline, timeouts: dict[str, Timeout]) -> list[StuckRe
         for attempt in one.attempts
         for report in _within(known, one, attempt)
     ]
-    # Without such a line the logs may lack those that a start leads to.
+    # Logs without an event of the cluster do not show what follows a start.
     if timeline.merged(records.ClusterEvent):
         found += [report for one in timeline.members.values() for report in _starts(one)]
     found += _standstills(timeline, timeouts[HEARTBEAT_TIMEOUT].value_ns)

@@ -210,7 +210,7 @@ def _details(step: Step) -> list[str]:
 
 
 def _folded(changed: Sequence[Change]) -> list[str]:
-    """Write changes, those that a reader looks for first, and equal ones of several places once."""
+    """Write changes, the most important first. Places with an equal change share a line."""
     places: dict[tuple[object, ...], list[Change]] = {}
     for change in sorted(changed, key=_rank):
         index = max((k for k, part in enumerate(change.path) if part[0] == "["), default=None)

@@ -145,14 +145,7 @@ def align(
         If no line shows an election or a step, or a line names a member that no cluster can have.
     """
     highest = _highest_member(logs)
-    known = [i for i, log in logs.members.items() if i >= 0 and not _lacks_elections(log)]
-    if not known:
-        file = next(iter(logs.members.values())).files[0]
-        reason = "no line of the logs is an ELECTION_STATE_CHANGE: enable that event"
-        raise ImportFault(f"{file}: {reason}")
-    if all(_shows_nothing(log) for log in logs.members.values()):
-        file = logs.members[known[0]].files[0]
-        raise ImportFault(f"{file}: no member came to an election: no log shows a step")
+    known = _members_with_elections(logs)
     enabled = None if events is None else frozenset(events)
     vocabulary = log_vocabulary(logs, enabled)
     rules = Rules(highest + 1, revision or vocabulary.release.revision)
@@ -183,6 +176,25 @@ def align(
     aligner = _Aligner(found, facts, readers, effort, write)
     aligner.run(sys.maxsize if whole else segment_lines)
     return found
+
+
+def _members_with_elections(logs: ClusterLogs) -> list[int]:
+    """List the members whose logs show an election.
+
+    Raises
+    ------
+    ImportFault
+        If no log does.
+    """
+    known = [i for i, log in logs.members.items() if i >= 0 and not _lacks_elections(log)]
+    if not known:
+        file = next(iter(logs.members.values())).files[0]
+        reason = "no line of the logs is an ELECTION_STATE_CHANGE: enable that event"
+        raise ImportFault(f"{file}: {reason}")
+    if all(_shows_nothing(log) for log in logs.members.values()):
+        file = logs.members[known[0]].files[0]
+        raise ImportFault(f"{file}: no member came to an election: no log shows a step")
+    return known
 
 
 @dataclass(slots=True)

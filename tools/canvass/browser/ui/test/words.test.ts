@@ -52,7 +52,7 @@ test("a tree marks what is changed, added and removed", () => {
   );
 });
 
-test("a long value has a row for each of its parts, and counts those that differ", () => {
+test("a long value has a row for each part, and counts the parts that differ", () => {
   const log = Array.from({ length: 30 }, (_, at) => ({ term: 0, position: 32 * at }));
   const [row] = treeRows({ log: [...log, { term: 1, position: 960 }] }, { log });
   assert.deepEqual([row?.difference, row?.text, row?.differing], ["changed", "", 1]);

@@ -31,7 +31,7 @@ export function StateTree(
   );
 }
 
-/** The state after a step as a section, with a choice between all fields and those that the step changed. */
+/** The state after a step. A choice hides the fields that the step did not change. */
 export function StateSection(
   { tree, before, onlyDifferent, choose, first = "", said = "", next }: {
     tree: Json;
