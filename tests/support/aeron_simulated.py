@@ -125,13 +125,13 @@ class _Watched(Monitors):
     def look(self, i: int, action: str, x: Input, before: Member, outcome: Outcome) -> None:
         """Keep the step, and look at it."""
         node = self._cluster.members[i].node
-        control = None if node is None else node.module.state.control
+        module = None if node is None else node.module
         self.seen[i].append(
             _Seen(
                 action,
                 outcome,
-                None if control is None else control.state,
-                None if control is None else control.toggle,
+                None if module is None else module.state.control_state,
+                None if module is None else module.control.toggle,
             )
         )
         super().look(i, action, x, before, outcome)

@@ -15,12 +15,10 @@ from canvass.node.consensus_module import NodeSettings
 from canvass.node.module_state import ControlToggle
 from canvass.node.node import Node
 from canvass.services.applications import (
-    ALL_SERVICES,
     REQUEST,
     Application,
     Counter,
     ExactlyOnce,
-    address_of,
 )
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
@@ -82,14 +80,14 @@ class Alone:
     def add(self, session: int, number: int) -> None:
         self.offer(session, number, b"add 1")
 
-    def offer(self, session: int, number: int, body: bytes, service_id: int = ALL_SERVICES) -> None:
+    def offer(self, session: int, number: int, body: bytes) -> None:
         term = self.node.member.module_leadership_term_id
-        payload = REQUEST.pack(1, address_of(number, service_id)) + body
+        payload = REQUEST.pack(1, number) + body
         self.node.on_ingress(SessionMessageHeader(term, session, 0, payload))
         self.work()
 
     def toggle(self, toggle: ControlToggle) -> None:
-        assert self.node.module.state.control.set_toggle(toggle)
+        assert self.node.module.control.set_toggle(toggle)
         self.work()
 
     def actions(self) -> list[str]:

@@ -11,10 +11,9 @@ SESSION = ClientSession(4, 1, "client:1", b"")
 class Sink:
     """A cluster that keeps the messages to clients."""
 
-    member_id, role, log_position = 0, Role.LEADER, 0
+    member_id, service_id, role, log_position = 0, 0, Role.LEADER, 0
 
-    def __init__(self, service_id: int = 0) -> None:
-        self.service_id = service_id
+    def __init__(self) -> None:
         self.sent: list[bytes] = []
 
     def client_sessions(self) -> tuple[ClientSession, ...]:

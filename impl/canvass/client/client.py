@@ -13,12 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from canvass.log.entries import SessionMessageHeader
-from canvass.services.applications import ALL_SERVICES, REQUEST, WINDOW, address_of, read_address
+from canvass.services.applications import REQUEST, WINDOW
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
-    Challenge,
-    ChallengeResponse,
-    ClientMessage,
     Egress,
     EventCode,
     Ingress,
@@ -71,8 +68,6 @@ class ClusterClient:
         The ingress endpoints of the members.
     send
         A function that sends a message to an endpoint. The message may be lost.
-    answer_challenge
-        A function that returns the answer to a challenge, or None.
 
     Attributes
     ----------
@@ -85,11 +80,9 @@ class ClusterClient:
         settings: ClientSettings,
         endpoints: Mapping[int, str],
         send: Callable[[str, Ingress], None],
-        answer_challenge: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self._settings, self._send = settings, send
         self.endpoints = dict(endpoints)
-        self._answer_challenge = answer_challenge
         self.state = ClientState.CONNECTING
         self.closed_reason = ""
         self.leader_member_id = min(self.endpoints)
@@ -112,8 +105,8 @@ class ClusterClient:
         """The number of requests without an answer."""
         return len(self._unanswered)
 
-    def offer(self, body: bytes, service_id: int = ALL_SERVICES) -> int:
-        """Offer a request to a service. Return its number, or -1 if there is no room for it."""
+    def offer(self, body: bytes) -> int:
+        """Offer a request. Return its number, or -1 if there is no room for it."""
         if self.state is ClientState.CLOSED:
             return -1
         if not self._unanswered:
@@ -121,8 +114,7 @@ class ClusterClient:
         elif self._number >= next(iter(self._unanswered)) + WINDOW - 1:
             return -1  # The cluster would forget the missing answer.
         self._number += 1
-        address = address_of(self._number, service_id)
-        payload = REQUEST.pack(self._settings.client_id, address) + body
+        payload = REQUEST.pack(self._settings.client_id, self._number) + body
         self._unanswered[self._number] = payload, self.now_ms
         self._offer_due()
         return self._number
@@ -148,7 +140,7 @@ class ClusterClient:
                 self._keep_alive_due_ms = now_ms + self._settings.keep_alive_ms
                 self._to_leader(SessionKeepAlive(self.leadership_term_id, self.session_id))
 
-    def on_egress(self, message: Egress | ClientMessage) -> None:
+    def on_egress(self, message: Egress | Ingress) -> None:
         """Receive a message of the cluster."""
         match message:
             case SessionEvent():
@@ -156,10 +148,6 @@ class ClusterClient:
             case NewLeaderEvent(cluster_session_id=session_id):
                 if session_id == self.session_id and self.state is ClientState.OPEN:
                     self._on_new_leader(message)
-            case Challenge(correlation_id=correlation_id, cluster_session_id=session_id):
-                if correlation_id == self._correlation_id and self._answer_challenge is not None:
-                    answer = self._answer_challenge(message.encoded_challenge)
-                    self._to_leader(ChallengeResponse(correlation_id, session_id, answer))
             case SessionMessageHeader(cluster_session_id=session_id, payload=payload):
                 if session_id == self.session_id and len(payload) >= REQUEST.size:
                     self._on_answer(payload)
@@ -207,11 +195,9 @@ class ClusterClient:
                 self._follow(event.leadership_term_id, event.leader_member_id)
             case EventCode.REDIRECT:
                 self._on_redirect(event)
-            case EventCode.AUTHENTICATION_REJECTED:
-                self._close(event.detail)
             case EventCode.ERROR:
                 self.closed_reason = event.detail  # The next attempt may succeed.
-            case EventCode.CLOSED:
+            case _:
                 pass
 
     def _on_redirect(self, event: SessionEvent) -> None:
@@ -254,10 +240,9 @@ class ClusterClient:
                 )
 
     def _on_answer(self, payload: bytes) -> None:
-        client_id, address = REQUEST.unpack_from(payload)
+        client_id, number = REQUEST.unpack_from(payload)
         if client_id != self._settings.client_id:
             return
-        number, _ = read_address(address)
         self._heard_ms = self.now_ms
         if self._unanswered.pop(number, None) is not None:
             self.answers[number] = payload[REQUEST.size :]

@@ -14,14 +14,11 @@ import time
 from collections.abc import Mapping
 from typing import Final, Self
 
+from msgspec.msgpack import encode
+
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
-from canvass.services.applications import ALL_SERVICES
 from canvass.transport.links import HOST, Link, Listener
-from canvass.transport.messages import (
-    CLIENT_MESSAGES,
-    Ingress,
-    challenge_response,
-)
+from canvass.transport.messages import CLIENT_MESSAGES, Ingress
 
 PERIOD_S: Final = 0.01
 """The interval of a client's work."""
@@ -44,49 +41,35 @@ class Connection:
         self._task: asyncio.Task[None]
 
     @classmethod
-    async def open(
-        cls, endpoints: Mapping[int, str], *, name: str = "", secret: str = "", clock: int = 1
-    ) -> Self:
+    async def open(cls, endpoints: Mapping[int, str], *, name: str = "", clock: int = 1) -> Self:
         """Create a client, which then looks for the leader.
 
         Parameters
         ----------
         endpoints
             The ingress endpoints of some or all members.
-        name, secret
-            The principal, and the secret that answers the cluster's challenge.
+        name
+            The principal.
         clock
             The divisor of Aeron's durations in the cluster.
         """
-        connection, principal = cls(), name.encode()
+        connection = cls()
         await connection._listener.open()
         settings = ClientSettings(
             secrets.randbits(62),
             f"{HOST}:{connection._listener.port}",
-            principal,
+            name.encode(),
             connect_retry_ms=max(50, 1_000 // clock),
             offer_retry_ms=max(50, 1_000 // clock),
             keep_alive_ms=max(50, 1_000 // clock),
             silence_ms=max(500, 15_000 // clock),
         )
-        connection.client = ClusterClient(
-            settings,
-            endpoints,
-            connection._send,
-            lambda given: challenge_response(secret.encode(), principal, given),
-        )
+        connection.client = ClusterClient(settings, endpoints, connection._send)
         connection._task = asyncio.create_task(connection._run())
         return connection
 
-    async def request(self, body: bytes, service_id: int = ALL_SERVICES) -> bytes:
-        """Offer a request and wait for its answer. The request is applied exactly once.
-
-        Parameters
-        ----------
-        body
-            The request.
-        service_id
-            The id of the service, from 0 in the order of the cluster; by default all services.
+    async def request(self, body: bytes) -> bytes:
+        """Offer a request and wait for its answer. Each service applies it exactly once.
 
         Raises
         ------
@@ -97,7 +80,7 @@ class Connection:
             if self.client.state is ClientState.CLOSED:
                 raise ClosedError(self.client.closed_reason)
             self.client.now_ms = _now_ms()
-            number = self.client.offer(body, service_id)
+            number = self.client.offer(body)
             if number >= 0:
                 break
             self._room.clear()
@@ -139,7 +122,7 @@ class Connection:
         link = self._links.get(endpoint)
         if link is None or link.dead:
             link = self._links[endpoint] = Link(endpoint, None, once=True)
-        link.send(CLIENT_MESSAGES.encode(message))
+        link.send(encode(message))
 
     def _deliver_answers(self) -> None:
         """Deliver the answers to the waiting callers."""

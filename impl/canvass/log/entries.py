@@ -8,9 +8,10 @@ the consensus module, `canvass.services.agent` in services.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from canvass.log.layout import HEADER_LENGTH, Codec
 
@@ -50,8 +51,7 @@ STANDBY_FLAG: Final = 1
 """``ClusterActionRequest.flags``: only standby members take the snapshot."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionMessageHeader:
+class SessionMessageHeader(Struct, frozen=True, array_like=True, tag=True, gc=False):
     """A message of a client or, with a negative session id, of a service (SBE id 1)."""
 
     leadership_term_id: int
@@ -60,8 +60,7 @@ class SessionMessageHeader:
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class TimerEvent:
+class TimerEvent(Struct, frozen=True, array_like=True, tag=True, gc=False):
     """A timer has expired on the leader (SBE id 20)."""
 
     leadership_term_id: int
@@ -69,8 +68,7 @@ class TimerEvent:
     timestamp: int
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOpenEvent:
+class SessionOpenEvent(Struct, frozen=True, array_like=True, tag=True, gc=False):
     """A client has connected and been authenticated (SBE id 21)."""
 
     leadership_term_id: int
@@ -82,8 +80,7 @@ class SessionOpenEvent:
     encoded_principal: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SessionCloseEvent:
+class SessionCloseEvent(Struct, frozen=True, array_like=True, tag=True, gc=False):
     """A client's session has ended (SBE id 22)."""
 
     leadership_term_id: int
@@ -92,8 +89,7 @@ class SessionCloseEvent:
     close_reason: CloseReason
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterActionRequest:
+class ClusterActionRequest(Struct, frozen=True, array_like=True, tag=True, gc=False):
     """All members carry out an action at this position of the log (SBE id 23)."""
 
     leadership_term_id: int
@@ -104,8 +100,7 @@ class ClusterActionRequest:
     flags: int
 
 
-@dataclass(frozen=True, slots=True)
-class NewLeadershipTermEvent:
+class NewLeadershipTermEvent(Struct, frozen=True, array_like=True, tag=True, gc=False):
     """The first entry of a leadership term (SBE id 24)."""
 
     leadership_term_id: int

@@ -7,12 +7,14 @@ this module to carry out effects: written, committed, rolled back, joined, snaps
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from canvass.archive.archive import MODULE_SERVICE_ID, Archive, Snapshot
 from canvass.archive.storage import ArchiveError
@@ -33,18 +35,14 @@ from canvass.log.entries import (
 )
 from canvass.node.module_state import (
     ACTION_OF,
+    ClusterSession,
+    Control,
     ControlToggle,
     ModuleControlState,
     NodeToggle,
     ReplicatedState,
 )
-from canvass.node.sessions import (
-    AcceptEveryone,
-    Authenticator,
-    ClientIngress,
-    ClusterSession,
-    SessionState,
-)
+from canvass.node.sessions import ClientIngress
 from canvass.node.streams import MAX_POSITION
 from canvass.services.agent import ServiceAgent
 from canvass.services.service import ClusteredService, JoinLog, ServiceAck
@@ -85,8 +83,13 @@ class ConsensusModule:
         New applications. They begin with the last snapshot.
     send
         A function that sends a message to an egress channel. The message may be lost.
-    authenticator
-        The authenticator of clients.
+
+    Attributes
+    ----------
+    committed_state
+        The state after all committed messages.
+    state
+        The same; on a leader the state after all messages that it has appended.
     """
 
     def __init__(
@@ -95,10 +98,12 @@ class ConsensusModule:
         archive: Archive,
         services: Sequence[ClusteredService],
         send: Callable[[str, Egress], None],
-        authenticator: Authenticator | None = None,
     ) -> None:
         self._settings, self._archive, self._send = settings, archive, send
-        self.state = ReplicatedState(len(services))
+        self.control = Control()
+        self.state = self.committed_state = ReplicatedState(len(services))
+        self._uncommitted: deque[tuple[int, LogMessage]] = deque()
+        """The messages that this leader has appended, each with the position of its end."""
         snapshot = archive.last_snapshot()
         position = 0 if snapshot is None else snapshot.log_position
         parts = {} if snapshot is None else snapshot.parts
@@ -130,8 +135,7 @@ class ConsensusModule:
         self.ingress = ClientIngress(
             settings.member_id,
             settings.ingress_endpoints,
-            self.state.sessions,
-            authenticator or AcceptEveryone(),
+            self.state,
             send,
             self._request_snapshot,
         )
@@ -143,6 +147,11 @@ class ConsensusModule:
         """The position from which on this leader acted on messages when it appended them."""
         self._is_startup = True
         self.termination_is_requested = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the module is neither suspended, nor takes a snapshot, nor terminates."""
+        return self.state.control_state is ModuleControlState.ACTIVE
 
     # Appending.
 
@@ -159,7 +168,7 @@ class ConsensusModule:
             asked = ClusterActionRequest(term, 0, now, ACTION_OF[self._action][1], flags)
             end = position + aligned_length(len(LOG_MESSAGES.encode(asked)))
             return replace(asked, log_position=end)
-        if self.state.control.state is not ModuleControlState.ACTIVE:
+        if not self.is_active:
             return None
         pending = self.ingress.next_authenticated()
         if pending is not None:
@@ -171,10 +180,10 @@ class ConsensusModule:
                 now,
                 request.response_stream_id,
                 request.response_channel,
-                pending.encoded_principal,
+                request.encoded_credentials,
             )
-        for session in self.state.sessions.by_id.values():
-            if session.state is SessionState.CLOSING:
+        for session in self.state.sessions.values():
+            if session.is_closing:
                 return SessionCloseEvent(term, session.id, now, session.close_reason)
         expired = self.state.timers.expired(now)
         if expired != NULL_VALUE:
@@ -183,17 +192,17 @@ class ConsensusModule:
 
     def _find_message(self, term: int, now: int) -> LogMessage | None:
         for tracker in self.state.trackers:
-            offered = tracker.next_to_append()
-            if offered is not None:
-                return SessionMessageHeader(term, offered.session_id, now, offered.payload)
+            if tracker.pending:
+                session_id, payload = tracker.pending[0]
+                return SessionMessageHeader(term, session_id, now, payload)
         while self.ingress.messages:
             message = self.ingress.messages.popleft()
-            session = self.state.sessions.by_id.get(message.cluster_session_id)
-            if session is None or session.state is not SessionState.OPEN:
+            session = self.state.sessions.get(message.cluster_session_id)
+            if session is None or session.is_closing:
                 continue
             if isinstance(message, SessionMessageHeader):
                 return replace(message, timestamp=now)
-            session.state, session.close_reason = SessionState.CLOSING, CloseReason.CLIENT_ACTION
+            session.begin_close(CloseReason.CLIENT_ACTION)
             return SessionCloseEvent(term, session.id, now, session.close_reason)
         return None
 
@@ -203,8 +212,9 @@ class ConsensusModule:
         assert message is not None
         closed = None
         if isinstance(message, SessionCloseEvent):
-            closed = self.state.sessions.by_id.get(message.cluster_session_id)
-        self.state.on_append(position, message)
+            closed = self.state.sessions.get(message.cluster_session_id)
+        self.state.apply(message)
+        self._uncommitted.append((position, message))
         if isinstance(message, SessionOpenEvent):
             self.ingress.opened(message.cluster_session_id)
         elif closed is not None:
@@ -214,12 +224,21 @@ class ConsensusModule:
             self.counters["actions appended"] += 1
             if toggle is ControlToggle.SHUTDOWN:
                 self.termination_is_requested = True
-            elif toggle is ControlToggle.STANDBY_SNAPSHOT:
-                self.state.control.toggle = ControlToggle.NEUTRAL
+            elif toggle in (ControlToggle.STANDBY_SNAPSHOT, ControlToggle.RESUME):
+                self.control.toggle = ControlToggle.NEUTRAL
 
     def publication_opened(self, position: int) -> None:
-        """Note the position at which this leader's own messages begin."""
+        """Begin to lead: this leader's own messages begin at a position."""
         self._written_from = position
+        self._use(deepcopy(self.committed_state))
+
+    def _use(self, state: ReplicatedState) -> None:
+        self.state = self.ingress.state = state
+
+    def _states(self) -> tuple[ReplicatedState, ...]:
+        """The states of this member: one, or two on a leader."""
+        committed = self.committed_state
+        return (committed,) if self.state is committed else (committed, self.state)
 
     # The log.
 
@@ -229,14 +248,32 @@ class ConsensusModule:
         if position <= start:
             return
         for frame in self._archive.recording.replay(start, min(position, self._written_from)):
-            self.state.on_replay(frame.end, LOG_MESSAGES.decode(frame.payload))
+            message = LOG_MESSAGES.decode(frame.payload)
+            for state in self._states():
+                state.apply(message)
+        while self._uncommitted and self._uncommitted[0][0] <= position:
+            self.committed_state.apply(self._uncommitted.popleft()[1])
         self.commit_position = position
-        self.state.sweep(position)
 
-    def rolled_back(self, position: int) -> None:
-        """Undo the effects of entries beyond a position: an election begins."""
-        for session in self.state.roll_back(position):
-            self._event(session, EventCode.CLOSED, "election")
+    def rolled_back(self) -> None:
+        """Undo the effects of entries beyond the commit position: an election begins.
+
+        A session whose end may never be committed is about to be closed again.
+        """
+        left, committed = self.state.sessions, self.committed_state
+        for session_id in sorted(left.keys() - committed.sessions.keys()):
+            self._event(left[session_id], EventCode.CLOSED, "election")
+        closing = {one.id: one.close_reason for one in left.values() if one.is_closing}
+        for _, message in self._uncommitted:
+            if isinstance(message, SessionCloseEvent):
+                closing[message.cluster_session_id] = message.close_reason
+        for session_id in closing.keys() & committed.sessions.keys():
+            committed.sessions[session_id].begin_close(closing[session_id])
+        if committed.control_state is ModuleControlState.TERMINATING:
+            committed.control_state = ModuleControlState.ACTIVE  # Only the protocol ends a process.
+        self._uncommitted.clear()
+        self._use(committed)
+        self.control.on_election()
         self.ingress.clear()
         self._next = self._action = None
         self.termination_is_requested = False
@@ -247,13 +284,13 @@ class ConsensusModule:
         self.ingress.leads = role is Role.LEADER
         self.ingress.leadership_term_id, self.ingress.leader_member_id = term, leader
         self.counters["elections"] += 1
-        self.state.control.on_elected(leads=role is Role.LEADER)
+        self.control.on_elected(self.state.control_state, leads=role is Role.LEADER)
         if role is Role.LEADER:
-            for session in self.state.sessions.opened():
-                session.last_activity = max(session.last_activity, self.time_ms)
+            for session in self.state.opened():
+                session.touch(self.time_ms)
                 session.is_new_leader_event_pending = True
                 if self._is_startup:
-                    session.state, session.close_reason = SessionState.CLOSING, CloseReason.TIMEOUT
+                    session.begin_close(CloseReason.TIMEOUT)
         self._is_startup = False
 
     # Services.
@@ -279,9 +316,15 @@ class ConsensusModule:
         for agent in self.agents:
             ack = self._await_ack(agent, position, snapshot=True)
             parts[agent.service_id] = ack.snapshot or b""
-        parts[MODULE_SERVICE_ID] = self.state.snapshot()
+        parts[MODULE_SERVICE_ID] = self.committed_state.snapshot()
         self._archive.write_snapshot(Snapshot(term, base, position, parts))
-        self.state.control.on_snapshot_taken()
+        ends = self.control.toggle is ControlToggle.SHUTDOWN
+        for state in self._states():
+            if state.control_state is ModuleControlState.SNAPSHOT:
+                after = ModuleControlState.TERMINATING if ends else ModuleControlState.ACTIVE
+                state.control_state = after
+        if self.control.toggle is ControlToggle.SNAPSHOT:
+            self.control.toggle = ControlToggle.NEUTRAL
         self.counters["snapshots"] += 1
 
     def _await_ack(self, agent: ServiceAgent, position: int, *, snapshot: bool) -> ServiceAck:
@@ -305,7 +348,8 @@ class ConsensusModule:
             message = agent.outbox.popleft()
             if isinstance(message, ServiceAck):
                 return message
-            self.state.on_service(message)
+            for state in self._states():
+                state.on_service(message)
         return None
 
     def services_work(self) -> bool:
@@ -330,21 +374,22 @@ class ConsensusModule:
         self.ingress.notify_refused()
         if self.ingress.leads:
             self._check_toggle()
-            if self.state.control.state is ModuleControlState.ACTIVE:
+            if self.is_active:
                 self._check_sessions()
-        if self.state.control.reset_node_toggle() is NodeToggle.REPLICATE_STANDBY_SNAPSHOT:
+        toggle = self.control.reset_node_toggle(self.state.control_state)
+        if toggle is NodeToggle.REPLICATE_STANDBY_SNAPSHOT:
             # A standby member reports its snapshots; there is no standby member, so no report.
             self.counters["standby snapshots not found"] += 1
 
     def _check_sessions(self) -> None:
-        """Authenticate clients, close sessions that have timed out, and announce a new leader."""
+        """Let clients in, close sessions that have timed out, and announce a new leader."""
         timeout = self._settings.session_timeout_ms
-        self.ingress.process_pending(timeout)
-        for session in self.state.sessions.opened():
-            if session.state is not SessionState.OPEN:
+        self.ingress.process_pending()
+        for session in self.state.opened():
+            if session.is_closing:
                 continue
             if self.time_ms >= session.last_activity + timeout:
-                session.state, session.close_reason = SessionState.CLOSING, CloseReason.TIMEOUT
+                session.begin_close(CloseReason.TIMEOUT)
                 self.counters["sessions timed out"] += 1
             elif session.is_new_leader_event_pending:
                 session.is_new_leader_event_pending = False
@@ -359,24 +404,24 @@ class ConsensusModule:
                 )
 
     def _check_toggle(self) -> None:
-        control = self.state.control
+        control = self.control
         if control.toggle is ControlToggle.ABORT:
-            if control.state is ModuleControlState.ACTIVE:
-                control.state = ModuleControlState.TERMINATING
+            if self.is_active:
+                self.state.control_state = ModuleControlState.TERMINATING
                 self.termination_is_requested = True
             return
         resumes = control.toggle is ControlToggle.RESUME and self._action is None
-        if resumes and control.state is ModuleControlState.ACTIVE:
+        if resumes and self.is_active:
             control.toggle = ControlToggle.NEUTRAL  # Otherwise no other action is possible.
         found = ACTION_OF.get(control.toggle)
-        if found is not None and control.state is found[0] and self._next is None:
+        if found is not None and self.state.control_state is found[0] and self._next is None:
             self._action = control.toggle
 
     def _request_snapshot(self) -> tuple[AdminResponseCode, str]:
         """Request a snapshot for a client. Return the answer to the client."""
-        if self.state.control.set_toggle(ControlToggle.SNAPSHOT):
+        if self.control.set_toggle(ControlToggle.SNAPSHOT):
             return AdminResponseCode.OK, ""
-        return AdminResponseCode.ERROR, f"the control toggle is {self.state.control.toggle.name}"
+        return AdminResponseCode.ERROR, f"the control toggle is {self.control.toggle.name}"
 
     def on_ingress(self, message: Ingress) -> None:
         """Receive a message of a client."""
@@ -384,7 +429,7 @@ class ConsensusModule:
         self.ingress.on_message(message)
 
     def _on_service_egress(self, session_id: int, payload: bytes) -> None:
-        session = self.state.sessions.by_id.get(session_id)
+        session = self.state.sessions.get(session_id)
         if session is not None:
             term = self.ingress.leadership_term_id
             message = SessionMessageHeader(term, session_id, self.time_ms, payload)

@@ -1,11 +1,11 @@
 """The replicated state of the consensus module: sessions, timers, service messages, control.
 
-A leader acts on a message when it appends the message (`ReplicatedState.on_append`). Any other
-member acts on it when it reads the log (`ReplicatedState.on_replay`). Both reach the same state.
-When a leader loses its leadership, it undoes its uncommitted actions (`ReplicatedState.roll_back`).
+`ReplicatedState.apply` acts on one message of the log. The consensus module of a leader has two
+states: one is applied what is committed, the other what the leader has appended. An election drops
+the second.
 
-The toggles by which an operator controls a cluster and a member have Aeron's names.
-`canvass.node.consensus_module` polls them and appends to the log.
+The toggles by which an operator controls a cluster and a member have Aeron's names. They are not
+replicated. `canvass.node.consensus_module` polls them and appends to the log.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ import msgspec
 from canvass.cluster.messages import NULL_VALUE
 from canvass.log.entries import (
     STANDBY_FLAG,
+    CloseReason,
     ClusterAction,
     ClusterActionRequest,
     LogMessage,
-    NewLeadershipTermEvent,
     SessionCloseEvent,
     SessionMessageHeader,
     SessionOpenEvent,
     TimerEvent,
 )
-from canvass.node.sessions import ClusterSession, Sessions
 from canvass.services.service import ScheduleTimer, ServiceMessage
 
 
@@ -80,14 +79,11 @@ _STATE_AFTER: Final = {
 
 
 class Control:
-    """The toggles and the state of one member."""
+    """The toggles of one member."""
 
     def __init__(self) -> None:
         self.toggle = ControlToggle.INACTIVE
         self.node_toggle = NodeToggle.INACTIVE
-        self.state = ModuleControlState.ACTIVE
-        self._previous: list[tuple[int, ModuleControlState]] = []
-        """The position of each uncommitted action of this leader, and the state before it."""
 
     def set_toggle(self, toggle: ControlToggle) -> bool:
         """Set the toggle of the cluster. Return false if it is not ready."""
@@ -105,58 +101,51 @@ class Control:
             self.node_toggle = toggle
         return ready
 
-    def reset_node_toggle(self) -> NodeToggle:
+    def reset_node_toggle(self, state: ModuleControlState) -> NodeToggle:
         """Reset the toggle of this member in the ACTIVE state. Return its value.
 
         Return NEUTRAL if the state is not ACTIVE or the toggle is INACTIVE.
         """
         toggle = self.node_toggle
-        if self.state is not ModuleControlState.ACTIVE or toggle is NodeToggle.INACTIVE:
+        if state is not ModuleControlState.ACTIVE or toggle is NodeToggle.INACTIVE:
             return NodeToggle.NEUTRAL
         self.node_toggle = NodeToggle.NEUTRAL
         return toggle
 
-    def on_append(self, position: int, action: ClusterAction) -> None:
-        """Note that this leader has appended an action."""
-        self._previous.append((position, self.state))
-        self.state = _STATE_AFTER[action]
-        if action is ClusterAction.RESUME:
-            self.toggle = ControlToggle.NEUTRAL
+    def on_election(self) -> None:
+        """Make both toggles not ready."""
+        self.toggle, self.node_toggle = ControlToggle.INACTIVE, NodeToggle.INACTIVE
 
-    def on_replay(self, action: ClusterAction) -> None:
-        """Act on an action in the log."""
-        self.state = _STATE_AFTER[action]
-
-    def on_snapshot_taken(self) -> None:
-        """Note that the requested snapshot is complete."""
-        if self.state is ModuleControlState.SNAPSHOT:
-            ends = self.toggle is ControlToggle.SHUTDOWN
-            self.state = ModuleControlState.TERMINATING if ends else ModuleControlState.ACTIVE
-        if self.toggle is ControlToggle.SNAPSHOT:
-            self.toggle = ControlToggle.NEUTRAL
-
-    def sweep(self, commit_position: int) -> None:
-        """Forget how to undo the entries up to a commit position."""
-        self._previous = [one for one in self._previous if one[0] > commit_position]
-
-    def roll_back(self, commit_position: int) -> None:
-        """Undo the actions that may never be committed."""
-        self.sweep(commit_position)
-        if self._previous:
-            self.state = self._previous[0][1]
-        elif self.state is ModuleControlState.TERMINATING:
-            self.state = ModuleControlState.ACTIVE  # Only the protocol ends the process.
-        self._previous.clear()
-        self.toggle = ControlToggle.INACTIVE
-        self.node_toggle = NodeToggle.INACTIVE
-
-    def on_elected(self, *, leads: bool) -> None:
+    def on_elected(self, state: ModuleControlState, *, leads: bool) -> None:
         """Make the toggle of the member ready, and on a leader the toggle of the cluster."""
         self.node_toggle = NodeToggle.NEUTRAL
-        if not leads:
-            return
-        suspended = self.state is ModuleControlState.SUSPENDED
-        self.toggle = ControlToggle.SUSPEND if suspended else ControlToggle.NEUTRAL
+        if leads:
+            suspended = state is ModuleControlState.SUSPENDED
+            self.toggle = ControlToggle.SUSPEND if suspended else ControlToggle.NEUTRAL
+
+
+@dataclass(slots=True)
+class ClusterSession:
+    """One session."""
+
+    id: int
+    correlation_id: int
+    response_stream_id: int
+    response_channel: str
+    encoded_principal: bytes
+    is_closing: bool = False
+    close_reason: CloseReason = CloseReason.CLIENT_ACTION
+    last_activity: int = 0
+    """The time of the last activity, in the unit of timestamps."""
+    is_new_leader_event_pending: bool = False
+
+    def begin_close(self, reason: CloseReason) -> None:
+        """Let the leader append the end of the session next."""
+        self.is_closing, self.close_reason = True, reason
+
+    def touch(self, timestamp: int) -> None:
+        """Note that the session is active."""
+        self.last_activity = max(self.last_activity, timestamp)
 
 
 class TimerService:
@@ -166,9 +155,7 @@ class TimerService:
         self._deadlines: dict[int, int] = {}
         self._heap: list[tuple[int, int]] = []
         self._expired: Counter[int] = Counter()
-        """The events that were replayed before this member's service scheduled the timer."""
-        self._uncommitted: list[tuple[int, int]] = []
-        """The position and the correlation id of each uncommitted event of this leader."""
+        """The events that were read before this member's service scheduled the timer."""
 
     def __len__(self) -> int:
         return len(self._deadlines)
@@ -178,7 +165,7 @@ class TimerService:
         return sorted(self._deadlines.items())
 
     def schedule(self, correlation_id: int, deadline: int) -> None:
-        """Schedule a timer, unless its event has already been replayed."""
+        """Schedule a timer, unless its event has already been read."""
         if self._expired[correlation_id]:
             self._expired[correlation_id] -= 1
             return
@@ -198,26 +185,10 @@ class TimerService:
             heapq.heappop(self._heap)
         return NULL_VALUE
 
-    def on_append(self, position: int, correlation_id: int) -> None:
-        """Note that this leader has appended the event of a timer."""
-        self.cancel(correlation_id)
-        self._uncommitted.append((position, correlation_id))
-
-    def on_replay(self, correlation_id: int) -> None:
-        """Act on an event that another leader has appended."""
+    def on_event(self, correlation_id: int) -> None:
+        """Act on the event of a timer in the log."""
         if not self.cancel(correlation_id):
             self._expired[correlation_id] += 1
-
-    def sweep(self, commit_position: int) -> None:
-        """Forget how to undo the entries up to a commit position."""
-        self._uncommitted = [one for one in self._uncommitted if one[0] > commit_position]
-
-    def roll_back(self, commit_position: int) -> None:
-        """Schedule the timers again whose events may never be committed; they expire at once."""
-        for position, correlation_id in self._uncommitted:
-            if position > commit_position:
-                self.schedule(correlation_id, 0)
-        self._uncommitted.clear()
 
 
 _SIGN = -(1 << 63)
@@ -234,73 +205,28 @@ def service_of(session_id: int) -> int:
     return (session_id - _SIGN) >> _SERVICE_SHIFT
 
 
-@dataclass(slots=True)
-class PendingMessage:
-    """A message of a service that is not known to be committed."""
-
-    session_id: int
-    payload: bytes
-    appended_position: int = NULL_VALUE
-    """The position at which the message ends in the log, if this leader has appended it."""
-
-
 class PendingServiceMessageTracker:
-    """The uncommitted messages of one service."""
+    """The messages of one service that are not in the log."""
 
     def __init__(self, service_id: int) -> None:
-        self.service_id = service_id
         self.next_service_session_id = first_session_id(service_id) + 1
         self.log_service_session_id = first_session_id(service_id)
-        """The session id of the last committed message."""
-        self._pending: deque[PendingMessage] = deque()
-        self._appended = 0
-        """The number of messages at the front that have been appended."""
+        """The session id of the last message in the log."""
+        self.pending: deque[tuple[int, bytes]] = deque()
+        """Session id and payload of each message, in order."""
 
     def enqueue(self, payload: bytes) -> None:
-        """Add a message that the service has offered, unless it is committed already."""
+        """Add a message that the service has offered, unless it is in the log already."""
         session_id = self.next_service_session_id
         self.next_service_session_id += 1
         if session_id > self.log_service_session_id:
-            self._pending.append(PendingMessage(session_id, payload))
+            self.pending.append((session_id, payload))
 
-    def pending(self) -> tuple[PendingMessage, ...]:
-        """The messages that are not known to be committed, in order."""
-        return tuple(self._pending)
-
-    def next_to_append(self) -> PendingMessage | None:
-        """The first message that has not been appended, or None."""
-        return self._pending[self._appended] if self._appended < len(self._pending) else None
-
-    def on_append(self, position: int) -> None:
-        """Note that this leader has appended the message of `next_to_append`."""
-        self._pending[self._appended].appended_position = position
-        self._appended += 1
-
-    def on_replay(self, session_id: int) -> None:
-        """Act on a committed message that another leader has appended."""
+    def on_message(self, session_id: int) -> None:
+        """Act on a message of the service in the log."""
         self.log_service_session_id = max(self.log_service_session_id, session_id)
-        while self._pending and self._pending[0].session_id <= session_id:
-            self._pending.popleft()
-            self._appended = max(0, self._appended - 1)
-
-    def sweep(self, commit_position: int) -> None:
-        """Forget the committed messages."""
-        while self._appended and self._pending[0].appended_position <= commit_position:
-            self.log_service_session_id = self._pending.popleft().session_id
-            self._appended -= 1
-
-    def roll_back(self, commit_position: int) -> None:
-        """Mark the messages that may never be committed as not appended."""
-        self.sweep(commit_position)
-        for message in self._pending:
-            message.appended_position = NULL_VALUE
-        self._appended = 0
-
-    def restore(self, next_id: int, log_id: int, pending: list[tuple[int, bytes]]) -> None:
-        """Restore the messages from a snapshot."""
-        self.next_service_session_id, self.log_service_session_id = next_id, log_id
-        self._pending = deque(PendingMessage(key, payload) for key, payload in pending)
-        self._appended = 0
+        while self.pending and self.pending[0][0] <= session_id:
+            self.pending.popleft()
 
 
 _Snapshot: TypeAlias = tuple[
@@ -309,56 +235,55 @@ _Snapshot: TypeAlias = tuple[
     list[tuple[int, int]],
     list[tuple[int, int, list[tuple[int, bytes]]]],
 ]
-"""Next committed session id; sessions; timers; trackers, each with its pending messages."""
+"""Next session id; sessions; timers; trackers, each with its pending messages."""
 
 
 class ReplicatedState:
     """The replicated state of the consensus module of one member."""
 
     def __init__(self, service_count: int) -> None:
-        self.sessions = Sessions()
+        self.sessions: dict[int, ClusterSession] = {}
+        self.next_session_id = 1
+        """The session id for the next client that connects to this leader."""
         self.timers = TimerService()
         self.trackers = [PendingServiceMessageTracker(number) for number in range(service_count)]
-        self.control = Control()
+        self.control_state = ModuleControlState.ACTIVE
 
-    def on_append(self, position: int, message: LogMessage) -> None:
-        """Act on a message that this leader has appended, and that ends at a position."""
+    def allocate_id(self) -> int:
+        """The id of a client that connects."""
+        self.next_session_id += 1
+        return self.next_session_id - 1
+
+    def opened(self) -> list[ClusterSession]:
+        """All sessions, by rising id."""
+        return [self.sessions[key] for key in sorted(self.sessions)]
+
+    def apply(self, message: LogMessage) -> None:
+        """Act on a message of the log."""
         match message:
             case SessionMessageHeader(cluster_session_id=session_id, timestamp=timestamp):
                 if session_id < 0:
-                    self.trackers[service_of(session_id)].on_append(position)
-                else:
-                    self.sessions.touch(session_id, timestamp)
+                    self.trackers[service_of(session_id)].on_message(session_id)
+                elif session_id in self.sessions:
+                    self.sessions[session_id].touch(timestamp)
             case TimerEvent(correlation_id=correlation_id):
-                self.timers.on_append(position, correlation_id)
-            case SessionOpenEvent():
-                self.sessions.on_append_open(position, message)
+                self.timers.on_event(correlation_id)
+            case SessionOpenEvent(cluster_session_id=session_id):
+                self.sessions[session_id] = ClusterSession(
+                    session_id,
+                    message.correlation_id,
+                    message.response_stream_id,
+                    message.response_channel,
+                    message.encoded_principal,
+                    last_activity=message.timestamp,
+                )
+                self.next_session_id = max(self.next_session_id, session_id + 1)
             case SessionCloseEvent(cluster_session_id=session_id):
-                self.sessions.on_append_close(position, session_id)
+                self.sessions.pop(session_id, None)
             case ClusterActionRequest(action=action, flags=flags):
                 if not flags & STANDBY_FLAG:
-                    self.control.on_append(position, action)
-            case NewLeadershipTermEvent():
-                pass
-
-    def on_replay(self, position: int, message: LogMessage) -> None:
-        """Act on a message in the log that ends at a position."""
-        match message:
-            case SessionMessageHeader(cluster_session_id=session_id, timestamp=timestamp):
-                if session_id < 0:
-                    self.trackers[service_of(session_id)].on_replay(session_id)
-                else:
-                    self.sessions.touch(session_id, timestamp)
-            case TimerEvent(correlation_id=correlation_id):
-                self.timers.on_replay(correlation_id)
-            case SessionOpenEvent():
-                self.sessions.on_replay_open(position, message)
-            case SessionCloseEvent(cluster_session_id=session_id):
-                self.sessions.on_replay_close(session_id)
-            case ClusterActionRequest(action=action, flags=flags):
-                if not flags & STANDBY_FLAG:
-                    self.control.on_replay(action)
-            case NewLeadershipTermEvent():
+                    self.control_state = _STATE_AFTER[action]
+            case _:
                 pass
 
     def on_service(self, message: ScheduleTimer | ServiceMessage) -> None:
@@ -369,52 +294,28 @@ class ReplicatedState:
             case ServiceMessage(service_id=service_id, payload=payload):
                 self.trackers[service_id].enqueue(payload)
 
-    def sweep(self, commit_position: int) -> None:
-        """Forget how to undo the entries up to a commit position."""
-        self.sessions.sweep(commit_position)
-        self.timers.sweep(commit_position)
-        self.control.sweep(commit_position)
-        for tracker in self.trackers:
-            tracker.sweep(commit_position)
-
-    def roll_back(self, commit_position: int) -> list[ClusterSession]:
-        """Undo the entries that may never be committed. Return the sessions that end thereby."""
-        gone = self.sessions.roll_back(commit_position)
-        self.timers.roll_back(commit_position)
-        self.control.roll_back(commit_position)
-        for tracker in self.trackers:
-            tracker.roll_back(commit_position)
-        return gone
-
     # Snapshots.
 
     def snapshot(self) -> bytes:
         """The state as bytes, with all data that a restart needs."""
-        sessions = [
-            replace(session, is_new_leader_event_pending=False)
-            for session in self.sessions.opened()
-        ]
-        trackers = [
-            (
-                tracker.next_service_session_id,
-                tracker.log_service_session_id,
-                [(message.session_id, message.payload) for message in tracker.pending()],
-            )
-            for tracker in self.trackers
-        ]
         written: _Snapshot = (
-            self.sessions.next_committed_session_id,
-            sessions,
+            self.next_session_id,
+            [replace(one, is_new_leader_event_pending=False) for one in self.opened()],
             self.timers.pending(),
-            trackers,
+            [
+                (one.next_service_session_id, one.log_service_session_id, list(one.pending))
+                for one in self.trackers
+            ],
         )
         return msgspec.msgpack.encode(written)
 
     def restore(self, snapshot: bytes) -> None:
         """Restore the state from the bytes of `snapshot`."""
-        next_id, sessions, timers, trackers = msgspec.msgpack.decode(snapshot, type=_Snapshot)
-        self.sessions.restore(sessions, next_id)
+        read = msgspec.msgpack.decode(snapshot, type=_Snapshot)
+        self.next_session_id, sessions, timers, trackers = read
+        self.sessions = {session.id: session for session in sessions}
         for timer in timers:
             self.timers.schedule(*timer)
-        for tracker, written in zip(self.trackers, trackers, strict=False):
-            tracker.restore(*written)
+        for tracker, (next_id, log_id, pending) in zip(self.trackers, trackers, strict=False):
+            tracker.next_service_session_id, tracker.log_service_session_id = next_id, log_id
+            tracker.pending.extend(pending)

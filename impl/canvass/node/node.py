@@ -34,8 +34,6 @@ from canvass.log.entries import (
     requests_snapshot,
 )
 from canvass.node.consensus_module import ConsensusModule, NodeSettings
-from canvass.node.module_state import ModuleControlState
-from canvass.node.sessions import Authenticator
 from canvass.node.streams import Image, LogStreams, Replication
 from canvass.services.service import ClusteredService
 from canvass.transport.messages import Egress, Ingress, StreamMessage
@@ -179,7 +177,7 @@ class MemberPort:
 
     def is_active(self) -> bool:
         """See `canvass.cluster.ports.Port`."""
-        return self._module.state.control.state is ModuleControlState.ACTIVE
+        return self._module.is_active
 
     def poll_termination(self) -> bool:
         """See `canvass.cluster.ports.Port`."""
@@ -281,8 +279,8 @@ class MemberPort:
                 module.replay(position, stop_position)
             case asked.AdvanceCommit(position):
                 module.committed(position)
-            case asked.RollBack(position):
-                module.rolled_back(position)
+            case asked.RollBack():
+                module.rolled_back()
             case asked.CompleteElection(term, leader):
                 module.elected(after.role, term, leader)
             case asked.WriteSnapshot(term, base, position):
@@ -382,8 +380,6 @@ class Node:
         A function that draws a number from 0 up to a limit, exclusive.
     recorder
         The recorder of the steps, or None.
-    authenticator
-        The authenticator of clients.
     step
         The protocol core.
     observer
@@ -399,7 +395,6 @@ class Node:
         send_egress: Callable[[str, Egress], None],
         draw: Callable[[int], int],
         recorder: StepRecorder | None = None,
-        authenticator: Authenticator | None = None,
         step: StepFunction = core.step,
         observer: StepObserver | None = None,
     ) -> None:
@@ -407,7 +402,7 @@ class Node:
         self.archive = archive
         self.stalls = StallTracker()
         self.streams = LogStreams(archive.recording, settings.timing, transport.send_stream)
-        self.module = ConsensusModule(settings, archive, services, send_egress, authenticator)
+        self.module = ConsensusModule(settings, archive, services, send_egress)
         self._port = MemberPort(
             i, archive, self.streams, self.module, transport, recorder, draw, observer
         )

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from msgspec.msgpack import encode
 
 from canvass.archive.archive import Archive
 from canvass.archive.recording import Recording
@@ -25,16 +26,15 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node
-from canvass.node.sessions import Authenticator
 from canvass.services.service import ClusteredService
 from canvass.transport.links import HOST, Link, Listener, port_of
 from canvass.transport.messages import (
     CLIENT_MESSAGES,
-    STREAM_MESSAGES,
+    MEMBER_MESSAGES,
     Egress,
+    Hello,
+    Numbered,
     StreamMessage,
-    decode_consensus,
-    encode_consensus,
 )
 
 
@@ -125,11 +125,9 @@ def resumption(
     return Resumption(drop, (x, noted), None)
 
 
-_HELLO: Final = struct.Struct("<8sqii")
-"""Magic, cluster id, member id, kind of stream."""
-_MAGIC: Final = b"CANVASS1"
 CONSENSUS: Final = 0
 LOG: Final = 1
+"""The connections of one member to another: a long part of a log delays no consensus message."""
 MAX_EGRESS_LINKS: Final = 64
 _ID_FIELDS: Final = (
     "follower_member_id",
@@ -163,8 +161,6 @@ class MemberProcess:
         New applications.
     recorder
         The recorder of the steps, or None.
-    authenticator
-        The authenticator of clients.
     on_cycle
         A function that is called with the time after each duty cycle.
     """
@@ -175,7 +171,6 @@ class MemberProcess:
         archive: Archive,
         services: Sequence[ClusteredService],
         recorder: StepRecorder | None = None,
-        authenticator: Authenticator | None = None,
         on_cycle: Callable[[int], None] = lambda _now_ns: None,
     ) -> None:
         self._settings, self._on_cycle = settings, on_cycle
@@ -191,18 +186,17 @@ class MemberProcess:
             self._send_egress,
             secrets.randbelow,
             recorder,
-            authenticator,
         )
 
     # The transport of the node.
 
     def send_consensus(self, to: int, number: int, message: Message) -> None:
         """See `canvass.node.node.Transport`."""
-        self._links[to, CONSENSUS].send(encode_consensus(number, message))
+        self._links[to, CONSENSUS].send(encode(Numbered(number, message)))
 
     def send_stream(self, to: int, message: StreamMessage) -> None:
         """See `canvass.node.node.Transport`."""
-        self._links[to, LOG].send(STREAM_MESSAGES.encode(message))
+        self._links[to, LOG].send(encode(message))
 
     def accepts(self, to: int) -> bool:
         """See `canvass.node.node.Transport`."""
@@ -219,23 +213,25 @@ class MemberProcess:
                 oldest = next(iter(self._egress))
                 self._egress.pop(oldest).close()
             link = self._egress[channel] = Link(channel, None, once=True)
-        link.send(CLIENT_MESSAGES.encode(message))
+        link.send(encode(message))
 
     # Incoming messages.
 
     def _on_member_connection(self) -> Callable[[bytes], None]:
-        sender = kind = -1
+        sender = NULL_VALUE
 
         def on_message(data: bytes) -> None:
-            nonlocal sender, kind
-            if sender < 0:
-                sender, kind = self._greeted(data)
-            elif kind == CONSENSUS:
-                number, message = decode_consensus(data)
-                self._check(message)
-                self.node.on_consensus(sender, number, message)
+            nonlocal sender
+            received = MEMBER_MESSAGES.decode(data)
+            if isinstance(received, Hello):
+                sender = self._greeted(received)
+            elif sender == NULL_VALUE:
+                raise ValueError("the connection does not begin with a greeting")
+            elif isinstance(received, Numbered):
+                self._check(received.message)
+                self.node.on_consensus(sender, received.number, received.message)
             else:
-                self.node.on_stream(sender, STREAM_MESSAGES.decode(data))
+                self.node.on_stream(sender, received)
             self._wakeup.set()
 
         return on_message
@@ -247,19 +243,15 @@ class MemberProcess:
             if not NULL_VALUE <= member_id < len(self._settings.member_ports):
                 raise ValueError(f"there is no member {member_id}")
 
-    def _greeted(self, data: bytes) -> tuple[int, int]:
-        if len(data) != _HELLO.size:
-            raise ValueError("the connection does not begin with a greeting")
-        magic, cluster_id, sender, kind = _HELLO.unpack(data)
-        known = 0 <= sender < len(self._settings.member_ports) and kind in (CONSENSUS, LOG)
-        if magic != _MAGIC or cluster_id != self._settings.cluster_id or not known:
+    def _greeted(self, hello: Hello) -> int:
+        known = 0 <= hello.member_id < len(self._settings.member_ports)
+        if hello.cluster_id != self._settings.cluster_id or not known:
             raise ValueError("the connection is of another cluster")
-        return sender, kind
+        return hello.member_id
 
     def _on_client_connection(self) -> Callable[[bytes], None]:
         def on_message(data: bytes) -> None:
-            message = CLIENT_MESSAGES.decode(data)
-            self.node.on_ingress(message)  # type: ignore[arg-type]  # Egress is ignored there.
+            self.node.on_ingress(CLIENT_MESSAGES.decode(data))  # Egress is ignored there.
             self._wakeup.set()
 
         return on_message
@@ -282,8 +274,9 @@ class MemberProcess:
         clients = Listener(self._on_client_connection)
         await members.open(settings.member_ports[settings.node.member_id])
         await clients.open(settings.ingress_port)
+        hello = encode(Hello(settings.cluster_id, settings.node.member_id))
         self._links = {
-            (j, kind): Link(f"{HOST}:{port}", self._hello(kind))
+            (j, kind): Link(f"{HOST}:{port}", hello)
             for j, port in enumerate(settings.member_ports)
             if j != settings.node.member_id
             for kind in (CONSENSUS, LOG)
@@ -297,10 +290,6 @@ class MemberProcess:
             members.close()
             clients.close()
             self.node.close()
-
-    def _hello(self, kind: int) -> bytes:
-        settings = self._settings
-        return _HELLO.pack(_MAGIC, settings.cluster_id, settings.node.member_id, kind)
 
     async def _work(self) -> None:
         loop, node = asyncio.get_running_loop(), self.node

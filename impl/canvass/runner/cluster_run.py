@@ -163,11 +163,10 @@ class ClusterOptions:
     seconds: float
     clock: int
     revision: str
-    services: list[str]
+    services: int
     script: list[TimedCommand]
     load: float
     clients: int
-    secret: str
     again: bool
 
 
@@ -264,9 +263,7 @@ def _report(
 def _load(options: ClusterOptions, endpoints: Mapping[int, str]) -> Load | None:
     if not options.load:
         return None
-    return Load(
-        endpoints, options.load, options.clients, options.clock, options.secret, options.services
-    )
+    return Load(endpoints, options.load, options.clients, options.clock)
 
 
 def _latencies(load: Load) -> dict[str, float]:
@@ -292,7 +289,6 @@ def _supervisor(options: ClusterOptions) -> Supervisor:
             options.services,
             str(folder.run),
             folder.run_id,
-            options.secret,
         )
         for i in range(options.members)
     ]

@@ -98,13 +98,11 @@ class MemberConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     member_ports: list[int]
     ingress_ports: list[int]
     data_folder: str
-    services: list[str]
-    """The names of the applications, in the order of their ids."""
+    services: int
+    """The number of services, each a counter."""
     run_folder: str = ""
     """The folder of the recorded run; empty if nothing is recorded."""
     run_id: str = ""
-    secret: str = ""
-    """The secret that clients must know; empty if every client is accepted."""
 
 
 class MemberStatus(msgspec.Struct, frozen=True):

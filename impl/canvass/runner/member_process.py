@@ -26,9 +26,8 @@ from canvass.cluster.timing import Timing
 from canvass.node.consensus_module import SESSION_TIMEOUT_MS, NodeSettings
 from canvass.node.module_state import ControlToggle
 from canvass.node.process import MemberProcess, ProcessSettings, resumption
-from canvass.node.sessions import SharedSecret
 from canvass.runner.configuration import MemberConfig, MemberStatus, read_config
-from canvass.services.applications import SERVICES
+from canvass.services.applications import Counter, ExactlyOnce
 from canvass.traces.limits import MAX_LINE_BYTES
 from canvass.traces.recorder import RunRecorder, StreamRecorder
 from canvass.traces.schema import Event, Run
@@ -131,12 +130,9 @@ async def _run(config: MemberConfig) -> None:
     settings = ProcessSettings(
         node, config.cluster_id, config.member_ports, config.ingress_ports[config.member_id]
     )
-    authenticator = None
-    if config.secret:
-        authenticator = SharedSecret(config.secret.encode(), lambda: os.urandom(32))
     reports = _Reports(config)
-    services = [SERVICES[name]() for name in config.services]
-    process = MemberProcess(settings, archive, services, recorder, authenticator, reports.on_cycle)
+    services = [ExactlyOnce(Counter()) for _ in range(config.services)]
+    process = MemberProcess(settings, archive, services, recorder, reports.on_cycle)
     reports.process = process
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -189,7 +185,7 @@ class _Commands:
             self._obey(line.decode().split())
 
     def _obey(self, words: list[str]) -> None:
-        control = self._process.node.module.state.control
+        control = self._process.node.module.control
         match words:
             case ["stop"]:
                 self._process.stop()
@@ -235,24 +231,24 @@ class _Reports:
 
     def _status(self, ended: bool) -> MemberStatus:
         node = self.process.node
-        s, control = node.member, node.module.state.control
+        s, module = node.member, node.module
         return MemberStatus(
             self._config.member_id,
             s.election_state.value,
             s.role.value,
-            control.state.name,
-            control.toggle.name,
+            module.state.control_state.name,
+            module.control.toggle.name,
             s.module_leadership_term_id,
             s.leader_member_id,
             s.recorded_position,
             s.commit_position,
-            [agent.log_position for agent in node.module.agents],
+            [agent.log_position for agent in module.agents],
             s.snapshot_log_position,
-            len(node.module.state.sessions.by_id),
+            len(module.state.sessions),
             node.steps,
             round(node.stalls.max_cycle_time_ns / 1e6, 1),
             node.stalls.exceeded_count,
-            {**node.module.counters, **node.module.ingress.counters},
+            {**module.counters, **module.ingress.counters},
             ended,
         )
 

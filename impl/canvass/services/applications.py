@@ -1,17 +1,14 @@
-"""Applications on a cluster: a counter and a key-value store, which apply each request once.
+"""Applications on a cluster, and one of them: a counter.
 
 `ExactlyOnce` applies the requests of a client in order, even if they are offered several times.
 """
 
 from __future__ import annotations
 
-import json
 import struct
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import msgspec
@@ -20,26 +17,13 @@ from canvass.log.entries import CloseReason
 from canvass.services.service import ClientSession, Cluster, ClusteredService
 
 REQUEST: Final = struct.Struct("<QQ")
-"""The client id and the address of the request, before the body of a request or an answer."""
-ALL_SERVICES: Final = -1
-"""The service id of a request to all services."""
-_ADDRESS_SHIFT: Final = 56
+"""The client id and the number of the request, before the body of a request or an answer."""
 WINDOW: Final = 64
 """The number of answers kept for each client, and of open requests that a client may have."""
 MAX_CLIENTS: Final = 10_000
 """The greatest number of clients; above it, the client that was silent longest is forgotten."""
 _Snapshot: TypeAlias = tuple[list[tuple[int, int, list[tuple[int, bytes]]]], bytes]
 """Id, number of the last request and kept answers of each client; the application's snapshot."""
-
-
-def address_of(number: int, service_id: int = ALL_SERVICES) -> int:
-    """The address of a request: its number and the id of its service in one integer."""
-    return (service_id + 1) << _ADDRESS_SHIFT | number
-
-
-def read_address(address: int) -> tuple[int, int]:
-    """The number of a request, and the id of its service."""
-    return address & (1 << _ADDRESS_SHIFT) - 1, (address >> _ADDRESS_SHIFT) - 1
 
 
 class Application(ABC):
@@ -88,16 +72,14 @@ class ExactlyOnce(ClusteredService):
         """Apply a request, unless it was applied before or an earlier one is missing."""
         if session is None or len(payload) < REQUEST.size:
             return
-        client_id, address = REQUEST.unpack_from(payload)
-        number, service_id = read_address(address)
+        client_id, number = REQUEST.unpack_from(payload)
         client = self._clients.setdefault(client_id, _Client())
         self._clients.move_to_end(client_id)
         if len(self._clients) > MAX_CLIENTS:
             self._clients.popitem(last=False)
         if number == client.applied + 1:
             client.applied = number
-            if service_id in (ALL_SERVICES, self._cluster.service_id):
-                client.answers[number] = self.application.apply(payload[REQUEST.size :])
+            client.answers[number] = self.application.apply(payload[REQUEST.size :])
             if len(client.answers) > WINDOW:
                 client.answers.popitem(last=False)
         answer = client.answers.get(number)
@@ -149,41 +131,3 @@ class Counter(Application):
     def restore(self, snapshot: bytes) -> None:
         """See `Application`."""
         self.value = int(snapshot)
-
-
-class KeyValue(Application):
-    """A key-value store: ``set KEY VALUE``, ``get KEY``, ``delete KEY``, ``keys``."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, str] = {}
-
-    def apply(self, request: bytes) -> bytes:
-        """See `Application`."""
-        words = request.decode(errors="replace").split(maxsplit=2)
-        match words:
-            case ["set", key, value]:
-                self.values[key] = value
-                return b"ok"
-            case ["get", key]:
-                found = self.values.get(key)
-                return b"none" if found is None else b"= " + found.encode()
-            case ["delete", key]:
-                return b"none" if self.values.pop(key, None) is None else b"ok"
-            case ["keys"]:
-                return " ".join(sorted(self.values)).encode()
-            case _:
-                return b"error: unknown request; give: set KEY VALUE, get KEY, delete KEY, keys"
-
-    def snapshot(self) -> bytes:
-        """See `Application`."""
-        return json.dumps(self.values, sort_keys=True).encode()
-
-    def restore(self, snapshot: bytes) -> None:
-        """See `Application`."""
-        self.values = json.loads(snapshot)
-
-
-SERVICES: Final[Mapping[str, Callable[[], ClusteredService]]] = MappingProxyType(
-    {"counter": lambda: ExactlyOnce(Counter()), "key-value": lambda: ExactlyOnce(KeyValue())}
-)
-"""The services that a cluster can be started with, by name."""

@@ -352,7 +352,7 @@ class FaultInjector:
     def _toggle(self, toggle: ControlToggle) -> None:
         for member in self._cluster.members:
             node = member.node
-            if node is not None and node.leads and node.module.state.control.set_toggle(toggle):
+            if node is not None and node.leads and node.module.control.set_toggle(toggle):
                 self._count(f"toggle {toggle.name.lower()}")
 
     def _operate(self, rng: random.Random) -> None:
@@ -366,8 +366,7 @@ class FaultInjector:
     def resume(self) -> None:
         """Resume the cluster if it is suspended."""
         if any(
-            member.node is not None
-            and member.node.module.state.control.toggle is ControlToggle.SUSPEND
+            member.node is not None and member.node.module.control.toggle is ControlToggle.SUSPEND
             for member in self._cluster.members
         ):
             self._toggle(ControlToggle.RESUME)

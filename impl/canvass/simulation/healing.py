@@ -218,7 +218,7 @@ class Healing:
             if member.node is None:
                 given.append(f"{member.id} is down")
             elif is_closed(member.state, Role.LEADER):
-                control = member.node.module.state.control
-                toggle, state = control.toggle.name, control.state.name
+                module = member.node.module
+                toggle, state = module.control.toggle.name, module.state.control_state.name
                 given.append(f"the module of {member.id} is {state}, its toggle {toggle}")
         return tuple(given)

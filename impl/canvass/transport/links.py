@@ -10,6 +10,8 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from msgspec import MsgspecError
+
 _LENGTH: Final = struct.Struct("<I")
 MAX_MESSAGE_LENGTH: Final = 20 << 20
 """The longest frame of the log, with the message around it."""
@@ -159,7 +161,8 @@ class Incoming(asyncio.Protocol):
     Parameters
     ----------
     on_message
-        The function that receives each message. A `ValueError` ends the connection.
+        The function that receives each message. A `ValueError` or an error of `msgspec` ends the
+        connection.
     listener
         The listener that the connection belongs to.
     """
@@ -185,7 +188,7 @@ class Incoming(asyncio.Protocol):
         try:
             for message in self._reader.feed(data):
                 self._on_message(message)
-        except ValueError:
+        except (ValueError, MsgspecError):
             if self.transport is not None:
                 self.transport.abort()
 

@@ -1,26 +1,29 @@
-"""The messages of members and clients, and their bytes.
+"""The messages of members and clients, and their bytes: MessagePack, by `msgspec`.
 
-Classes, fields and template ids are as in Aeron's SBE schema. Ingress goes from a client to the
-leader, egress from the leader to the client's channel. The stream messages replace Aeron's
-transport and archive: a follower requests the data after the end of its recording.
+Classes and fields are as in Aeron's SBE schema. Ingress goes from a client to the leader, egress
+from the leader to the client's channel. The stream messages replace Aeron's transport and archive:
+a follower requests the data after the end of its recording.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import struct
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
-from canvass.cluster import messages
-from canvass.cluster.messages import Message
-from canvass.log.entries import SCHEMA_ID, SessionMessageHeader
-from canvass.log.layout import Codec, LayoutError
+from msgspec import Meta, Struct
+from msgspec.msgpack import Decoder
+
+from canvass.cluster.messages import Int64, Message
+from canvass.log.entries import SessionMessageHeader
+
+Int32: TypeAlias = Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)]
 
 PROTOCOL_VERSION: Final = 1 << 16
 """1.0.0; another major version is rejected."""
+
+
+class _Message(Struct, frozen=True, array_like=True, tag=True, gc=False):
+    """A message; its type is its first item."""
 
 
 class EventCode(IntEnum):
@@ -47,96 +50,71 @@ class AdminResponseCode(IntEnum):
     UNAUTHORISED_ACCESS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class SessionConnectRequest:
-    """Open a session (ingress, SBE id 3)."""
+class SessionConnectRequest(_Message, frozen=True):
+    """Open a session (ingress)."""
 
-    correlation_id: int
-    response_stream_id: int
-    version: int
+    correlation_id: Int64
+    response_stream_id: Int32
+    version: Int32
     response_channel: str
     encoded_credentials: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SessionCloseRequest:
-    """End a session (ingress, SBE id 4)."""
+class SessionCloseRequest(_Message, frozen=True):
+    """End a session (ingress)."""
 
-    leadership_term_id: int
-    cluster_session_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class SessionKeepAlive:
-    """Keep a session from timing out (ingress, SBE id 5)."""
-
-    leadership_term_id: int
-    cluster_session_id: int
+    leadership_term_id: Int64
+    cluster_session_id: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class ChallengeResponse:
-    """Answer a challenge (ingress, SBE id 8)."""
+class SessionKeepAlive(_Message, frozen=True):
+    """Keep a session from timing out (ingress)."""
 
-    correlation_id: int
-    cluster_session_id: int
-    encoded_credentials: bytes
+    leadership_term_id: Int64
+    cluster_session_id: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class AdminRequest:
-    """Send a request to the cluster itself (ingress, SBE id 26)."""
+class AdminRequest(_Message, frozen=True):
+    """Send a request to the cluster itself (ingress)."""
 
-    leadership_term_id: int
-    cluster_session_id: int
-    correlation_id: int
+    leadership_term_id: Int64
+    cluster_session_id: Int64
+    correlation_id: Int64
     request_type: AdminRequestType
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class AdminResponse:
-    """The result of an `AdminRequest` (egress, SBE id 27)."""
+class AdminResponse(_Message, frozen=True):
+    """The result of an `AdminRequest` (egress)."""
 
-    cluster_session_id: int
-    correlation_id: int
+    cluster_session_id: Int64
+    correlation_id: Int64
     request_type: AdminRequestType
     response_code: AdminResponseCode
     message: str
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEvent:
-    """A session is open, redirected, refused or closed (egress, SBE id 2)."""
+class SessionEvent(_Message, frozen=True):
+    """A session is open, redirected, refused or closed (egress)."""
 
-    cluster_session_id: int
-    correlation_id: int
-    leadership_term_id: int
-    leader_member_id: int
+    cluster_session_id: Int64
+    correlation_id: Int64
+    leadership_term_id: Int64
+    leader_member_id: Int64
     code: EventCode
-    version: int
+    version: Int32
     detail: str
     """The reason. For a redirect the ingress endpoints, such as ``0=host:port,1=host:port``."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewLeaderEvent:
-    """Another member leads now, and has taken the session over (egress, SBE id 6)."""
+class NewLeaderEvent(_Message, frozen=True):
+    """Another member leads now, and has taken the session over (egress)."""
 
-    leadership_term_id: int
-    cluster_session_id: int
-    leader_member_id: int
+    leadership_term_id: Int64
+    cluster_session_id: Int64
+    leader_member_id: Int64
     ingress_endpoints: str
-
-
-@dataclass(frozen=True, slots=True)
-class Challenge:
-    """The credentials are not enough (egress, SBE id 7)."""
-
-    correlation_id: int
-    cluster_session_id: int
-    encoded_challenge: bytes
 
 
 Ingress: TypeAlias = (
@@ -144,28 +122,11 @@ Ingress: TypeAlias = (
     | SessionConnectRequest
     | SessionCloseRequest
     | SessionKeepAlive
-    | ChallengeResponse
     | AdminRequest
 )
-Egress: TypeAlias = SessionMessageHeader | SessionEvent | NewLeaderEvent | Challenge | AdminResponse
-ClientMessage: TypeAlias = Ingress | Egress
+Egress: TypeAlias = SessionMessageHeader | SessionEvent | NewLeaderEvent | AdminResponse
 
-CLIENT_MESSAGES: Final[Codec[ClientMessage]] = Codec(
-    SCHEMA_ID,
-    (
-        (1, SessionMessageHeader),
-        (2, SessionEvent),
-        (3, SessionConnectRequest),
-        (4, SessionCloseRequest),
-        (5, SessionKeepAlive),
-        (6, NewLeaderEvent),
-        (7, Challenge),
-        (8, ChallengeResponse),
-        (26, AdminRequest),
-        (27, AdminResponse),
-    ),
-    short=("response_stream_id", "version", "leader_member_id"),
-)
+CLIENT_MESSAGES: Final = Decoder(Ingress | Egress)
 
 
 def format_endpoints(endpoints: dict[int, str]) -> str:
@@ -194,27 +155,18 @@ def parse_endpoints(text: str) -> dict[int, str]:
     return found
 
 
-def challenge_response(secret: bytes, name: bytes, challenge: bytes) -> bytes:
-    """Compute the answer to a `Challenge` of a client that knows the secret."""
-    return hmac.new(secret, challenge + name, hashlib.sha256).digest()
+class Hello(_Message, frozen=True):
+    """The first message of a connection between members: who sends."""
+
+    cluster_id: Int64
+    member_id: Int64
 
 
-CONSENSUS_MESSAGES: Final[Codec[Message]] = Codec(
-    SCHEMA_ID,
-    (
-        (50, messages.CanvassPosition),
-        (51, messages.RequestVote),
-        (52, messages.Vote),
-        (53, messages.NewLeadershipTerm),
-        (54, messages.AppendPosition),
-        (55, messages.CommitPosition),
-        (56, messages.CatchupPosition),
-        (57, messages.StopCatchup),
-        (75, messages.TerminationPosition),
-        (76, messages.TerminationAck),
-    ),
-    short=("follower_member_id", "candidate_member_id", "leader_member_id", "member_id", "flags"),
-)
+class Numbered(_Message, frozen=True):
+    """A consensus message with the number that its sender's recorder gave it."""
+
+    number: Int64
+    message: Message
 
 
 class StreamFlag(IntFlag):
@@ -232,50 +184,26 @@ class StreamFlag(IntFlag):
     """The publication has ended regularly, and has no more data."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogRequest:
+class LogRequest(_Message, frozen=True):
     """Request the data after a position."""
 
-    request_id: int
-    leadership_term_id: int
-    position: int
-    stop_position: int
-    flags: int
+    request_id: Int64
+    leadership_term_id: Int64
+    position: Int64
+    stop_position: Int64
+    flags: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class LogData:
+class LogData(_Message, frozen=True):
     """Frames of a log. Without frames, the stream has no new data."""
 
-    request_id: int
-    leadership_term_id: int
-    position: int
+    request_id: Int64
+    leadership_term_id: Int64
+    position: Int64
     """The position of the first frame; for a join, the position of the stream."""
-    flags: int
+    flags: Int64
     payload: bytes
 
 
 StreamMessage: TypeAlias = LogRequest | LogData
-STREAM_MESSAGES: Final[Codec[StreamMessage]] = Codec(
-    SCHEMA_ID + 1, ((1, LogRequest), (2, LogData)), short=("flags",)
-)
-
-_NUMBER: Final = struct.Struct("<q")
-
-
-def encode_consensus(number: int, message: Message) -> bytes:
-    """Write a consensus message with the number that its sender's recorder gave it."""
-    return _NUMBER.pack(number) + CONSENSUS_MESSAGES.encode(message)
-
-
-def decode_consensus(data: bytes) -> tuple[int, Message]:
-    """Read a consensus message with its number.
-
-    Raises
-    ------
-    LayoutError
-        If the bytes are not a number and a consensus message.
-    """
-    if len(data) < _NUMBER.size:
-        raise LayoutError(f"{len(data)} bytes are no consensus message")
-    return int(_NUMBER.unpack_from(data)[0]), CONSENSUS_MESSAGES.decode(data[_NUMBER.size :])
+MEMBER_MESSAGES: Final = Decoder(Hello | Numbered | StreamMessage)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.client.connection import ClosedError, Connection
+from canvass.client.connection import Connection
 from canvass.runner import RunnerError
 from canvass.runner.configuration import ClusterFolder, MemberConfig, lock_folder, read_config
 from canvass.runner.supervisor import Supervisor
@@ -65,27 +65,21 @@ def test_a_cluster_loses_nothing_in_kills_and_pauses_and_conforms(
 
 
 async def use(port: int) -> list[str]:
-    """Offer requests to a key-value store and a counter; nobody else may."""
-    secret = "what only clients know"
+    """Offer requests to the counters."""
     endpoints = {0: f"127.0.0.1:{port}"}
-    requests = [(b"set a 1 2", 1), (b"get a", 1), (b"set \xff odd", 1), (b"keys", 1), (b"add 5", 0)]
     async with (
         asyncio.timeout(60),
-        await Connection.open(endpoints, name="test", secret=secret, clock=20) as admitted,
-        await Connection.open(endpoints, name="test", secret="", clock=20) as refused,
+        await Connection.open(endpoints, name="test", clock=20) as connection,
     ):
-        answers = [await admitted.request(body, service) for body, service in requests]
-        with pytest.raises(ClosedError, match="credentials are wrong"):
-            await refused.request(b"get", 0)
-    return [answer.decode(errors="replace") for answer in answers]
+        answers = [await connection.request(body) for body in (b"add 5", b"what", b"get")]
+    return [answer.decode() for answer in answers]
 
 
 def test_clients_use_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> None:
-    folder, secret = tmp_path / "cluster", tmp_path / "secret"
-    secret.write_text("what only clients know\n")
-    words = ("--clock", 20, "--service", "counter", "--service", "key-value", "--members", 1)
+    folder = tmp_path / "cluster"
+    words = ("--clock", 20, "--services", 2, "--members", 1)
     with subprocess.Popen(
-        canvass("run", "--out", folder, *words, "--secret-file", secret),
+        canvass("run", "--out", folder, *words),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -98,7 +92,7 @@ def test_clients_use_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> None:
             "nonsense\nkill 1\nstart 0\ntoggle standby-snapshot\ntoggle shutdown\n", timeout=100
         )
 
-    assert used == ["ok", "= 1 2", "ok", "a \ufffd", "5"]
+    assert used == ["5", "error: unknown request; give: add N, get", "5"]
     assert "no member '1': give 0, leader" in err
     assert "canvass: start 0: nothing to do" in err
     assert cluster.returncode == 0
@@ -191,8 +185,7 @@ def test_a_cluster_ends_with_its_parent_process(tmp_path: Path) -> None:
     ("words", "shown"),
     [
         (("--random-faults", 1), "--random-faults requires --seconds"),
-        (("--load", 5, "--service", "key-value"), "--load adds to a counter"),
-        (("--service", "counter", "--service", "counter"), "names an application twice"),
+        (("--services", 0), "Invalid value for '--services'"),
         (("--random-faults", 1, "--seconds", 2), "the first begins after 6 s"),
         (("--again",), "is not the folder of a cluster"),
     ],
@@ -239,7 +232,7 @@ def test_a_script_can_end_a_run_in_a_folder_of_any_name(tmp_path: Path) -> None:
 def test_a_configuration_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     folder = ClusterFolder(tmp_path, "run")
     folder.config(0).mkdir(parents=True)
-    config = MemberConfig(1, 0, 1, "1.50", 5, [1], [2], "data", ["counter"])
+    config = MemberConfig(1, 0, 1, "1.50", 5, [1], [2], "data", 1)
 
     with pytest.raises(RunnerError, match=f"^{folder.config(0)}: Is a directory$"):
         asyncio.run(Supervisor(folder, [config]).start(0))
@@ -270,19 +263,12 @@ def test_a_running_cluster_is_not_run_twice(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("run", "--out", "cluster", "--secret-file"),
-        ("run", "--out", "cluster", "--script"),
-    ],
-)
 def test_a_binary_file_is_reported_in_one_line(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("odd").write_bytes(b"ab\xff")
-    code, out, err = command(*words, "odd")
+    code, out, err = command("run", "--out", "cluster", "--script", "odd")
 
     assert (code, out) == (2, "")
     assert err == "canvass: odd is not text: byte 3 is not UTF-8\n"

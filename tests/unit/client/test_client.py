@@ -6,8 +6,6 @@ from canvass.client.client import ClientSettings, ClusterClient
 from canvass.log.entries import SessionMessageHeader
 from canvass.services.applications import REQUEST, WINDOW
 from canvass.transport.messages import (
-    Challenge,
-    ChallengeResponse,
     EventCode,
     Ingress,
     NewLeaderEvent,
@@ -30,7 +28,6 @@ class World:
             ClientSettings(7, "client:1", b"who"),
             ENDPOINTS,
             lambda endpoint, message: self.sent.append((endpoint, message)),
-            lambda challenge: b"answer to " + challenge,
         )
         self.client.work(0)
 
@@ -91,25 +88,6 @@ def test_earlier_offers_are_sent_when_the_session_opens() -> None:
 
     assert offers(world.take()) == [("b:1", 1), ("b:1", 2)]
     assert world.state == "OPEN"
-
-
-def test_a_challenge_is_answered() -> None:
-    world = World()
-    world.take()
-    world.client.on_egress(Challenge(world.client._correlation_id, 9, b"nonce"))
-
-    assert [message for _, message in world.take()] == [
-        ChallengeResponse(world.client._correlation_id, 9, b"answer to nonce")
-    ]
-
-
-def test_a_rejected_client_is_closed_with_the_reason() -> None:
-    world = World()
-    world.event(EventCode.AUTHENTICATION_REJECTED, detail="credentials are wrong")
-
-    assert world.state == "CLOSED"
-    assert world.client.closed_reason == "credentials are wrong"
-    assert world.client.offer(b"x") == -1
 
 
 def test_an_answer_counts_once() -> None:

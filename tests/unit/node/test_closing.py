@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from canvass.archive.memory import MemoryStorage
 from canvass.log.entries import LOG_MESSAGES, SessionCloseEvent, SessionMessageHeader
-from canvass.services.applications import ALL_SERVICES, REQUEST, address_of
+from canvass.services.applications import REQUEST
 from canvass.transport.messages import EventCode, SessionCloseRequest, SessionEvent
 from support.alone import Alone
 
@@ -15,7 +15,7 @@ def test_messages_sent_before_a_close_are_appended_before_it() -> None:
     session = alone.connect()
     recording = alone.node.archive.recording
     end, term = recording.end, alone.node.member.module_leadership_term_id
-    payload = REQUEST.pack(1, address_of(1, ALL_SERVICES)) + b"add 1"
+    payload = REQUEST.pack(1, 1) + b"add 1"
     message = SessionMessageHeader(term, session, 0, payload)
     for one in (message, SessionCloseRequest(term, session), message):
         alone.node.on_ingress(one)

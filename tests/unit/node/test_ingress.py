@@ -1,38 +1,22 @@
-"""Clients at a member: redirected, challenged, rejected, accepted, and served in their term."""
+"""Clients at a member: redirected, rejected, accepted, and served in their term."""
 
 from __future__ import annotations
 
-import pytest
-
 from canvass.log.entries import SessionMessageHeader, SessionOpenEvent
-from canvass.node.sessions import (
-    MAX_SESSIONS,
-    MAX_WAITING,
-    AcceptEveryone,
-    Authenticated,
-    Authenticator,
-    Challenged,
-    ClientIngress,
-    Rejected,
-    Sessions,
-    SessionState,
-    SharedSecret,
-)
+from canvass.node.module_state import ReplicatedState
+from canvass.node.sessions import MAX_SESSIONS, MAX_WAITING, ClientIngress
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
     AdminRequest,
     AdminRequestType,
     AdminResponse,
     AdminResponseCode,
-    Challenge,
-    ChallengeResponse,
     Egress,
     EventCode,
     SessionCloseRequest,
     SessionConnectRequest,
     SessionEvent,
     SessionKeepAlive,
-    challenge_response,
     parse_endpoints,
 )
 
@@ -42,14 +26,13 @@ ENDPOINTS = "0=127.0.0.1:1,1=127.0.0.1:2"
 class Desk:
     """An ingress with what it has sent."""
 
-    def __init__(self, authenticator: Authenticator | None = None, *, leads: bool = True) -> None:
+    def __init__(self, *, leads: bool = True) -> None:
         self.sent: list[tuple[str, Egress]] = []
-        self.sessions = Sessions()
+        self.state = ReplicatedState(0)
         self.ingress = ClientIngress(
             0,
             ENDPOINTS,
-            self.sessions,
-            authenticator or AcceptEveryone(),
+            self.state,
             lambda channel, message: self.sent.append((channel, message)),
             lambda: (AdminResponseCode.OK, "done"),
         )
@@ -60,10 +43,10 @@ class Desk:
         self.ingress.on_message(SessionConnectRequest(7, 1, version, name, name.encode()))
         self.tick()
 
-    def tick(self, timeout: int = 1_000) -> None:
+    def tick(self) -> None:
         """Do the slow tick work of two cycles: the second one sends what the first refused."""
         if self.ingress.leads:
-            self.ingress.process_pending(timeout)
+            self.ingress.process_pending()
         self.ingress.notify_refused()
 
     def open(self, name: str) -> int:
@@ -71,8 +54,8 @@ class Desk:
         self.connect(name)
         pending = self.ingress.next_authenticated()
         assert pending is not None
-        event = SessionOpenEvent(5, 7, pending.id, 0, 1, name, pending.encoded_principal)
-        self.sessions.on_append_open(32, event)
+        event = SessionOpenEvent(5, 7, pending.id, 0, 1, name, pending.request.encoded_credentials)
+        self.state.apply(event)
         self.ingress.opened(pending.id)
         return pending.id
 
@@ -109,7 +92,7 @@ def test_a_repeated_connect_request_opens_no_second_session() -> None:
     desk.connect("client:1")
 
     assert desk.codes() == [EventCode.OK, EventCode.OK]
-    assert len(desk.sessions.by_id) == 1
+    assert len(desk.state.sessions) == 1
 
 
 def test_redirections_and_rejections_are_sent_in_the_slow_tick() -> None:
@@ -143,53 +126,6 @@ def test_the_number_of_sessions_is_limited() -> None:
     assert desk.codes() == [EventCode.ERROR]
 
 
-def test_a_client_that_knows_the_secret_is_accepted() -> None:
-    desk = Desk(SharedSecret(b"secret", lambda: b"nonce"))
-    desk.connect("ada")
-    ((_, challenge),) = desk.sent
-    assert isinstance(challenge, Challenge)
-    answer = challenge_response(b"secret", b"ada", challenge.encoded_challenge)
-    desk.ingress.on_message(ChallengeResponse(7, challenge.cluster_session_id, answer))
-    desk.tick()
-    pending = desk.ingress.next_authenticated()
-
-    assert pending is not None
-    assert pending.encoded_principal == b"ada"
-
-
-@pytest.mark.parametrize("answer", [b"", b"wrong", challenge_response(b"secret", b"eve", b"nonce")])
-def test_a_client_without_the_secret_is_rejected(answer: bytes) -> None:
-    desk = Desk(SharedSecret(b"secret", lambda: b"nonce"))
-    desk.connect("ada")
-    desk.ingress.on_message(ChallengeResponse(7, 1, answer))
-    desk.tick()
-
-    assert desk.codes() == [EventCode.AUTHENTICATION_REJECTED]
-    assert desk.ingress.next_authenticated() is None
-
-
-def test_a_challenge_is_answered_once() -> None:
-    secret = SharedSecret(b"secret", lambda: b"nonce")
-    assert secret.on_connect(1, b"ada") == Challenged(b"nonce")
-    answer = challenge_response(b"secret", b"ada", b"nonce")
-
-    assert secret.on_challenge_response(1, answer) == Authenticated(b"ada")
-    assert secret.on_challenge_response(1, answer) == Rejected()
-
-
-def test_a_client_that_does_not_answer_is_forgotten() -> None:
-    desk = Desk(SharedSecret(b"secret", lambda: b"nonce"))
-    desk.connect("ada")
-    desk.ingress.now = 999
-    desk.connect("ada")
-    assert len(desk.sent) == 1
-    desk.ingress.now = 1_000
-    desk.tick()
-    desk.connect("ada")
-
-    assert len(desk.sent) == 2
-
-
 def test_messages_of_open_sessions_in_the_term_are_queued_in_order() -> None:
     desk = Desk()
     session_id = desk.open("client:1")
@@ -217,7 +153,7 @@ def test_the_number_of_waiting_messages_is_limited() -> None:
 
 def test_a_session_is_kept_alive_by_its_client() -> None:
     desk = Desk()
-    session = desk.sessions.by_id[desk.open("client:1")]
+    session = desk.state.sessions[desk.open("client:1")]
     desk.ingress.now = 70
     desk.ingress.on_message(SessionKeepAlive(5, session.id))
 
@@ -226,13 +162,13 @@ def test_a_session_is_kept_alive_by_its_client() -> None:
 
 def test_a_close_waits_behind_earlier_messages_of_its_client() -> None:
     desk = Desk()
-    session = desk.sessions.by_id[desk.open("client:1")]
+    session = desk.state.sessions[desk.open("client:1")]
     message, close = SessionMessageHeader(5, session.id, 0, b""), SessionCloseRequest(5, session.id)
     desk.ingress.on_message(message)
     desk.ingress.on_message(close)
 
     assert list(desk.ingress.messages) == [message, close]
-    assert session.state is SessionState.OPEN
+    assert not session.is_closing
 
 
 def test_an_admin_request_is_answered_in_an_open_session_of_the_term() -> None:

@@ -93,7 +93,7 @@ def test_a_restart_begins_with_the_snapshot() -> None:
 
     assert again.node.member.snapshot_log_position == position
     assert again.service.application.snapshot() == b"2"
-    assert first.node.module.state.control.toggle is ControlToggle.NEUTRAL
+    assert first.node.module.control.toggle is ControlToggle.NEUTRAL
 
 
 @pytest.mark.parametrize("part", [-1, 0])
@@ -116,7 +116,7 @@ def test_nothing_is_appended_while_the_cluster_is_suspended() -> None:
     end = alone.node.archive.recording.end
     alone.add(session, 1)
     assert alone.node.archive.recording.end == end
-    assert alone.node.module.state.control.state is ModuleControlState.SUSPENDED
+    assert alone.node.module.state.control_state is ModuleControlState.SUSPENDED
     alone.toggle(ControlToggle.RESUME)
 
     assert alone.service.application.snapshot() == b"1"
@@ -144,7 +144,7 @@ def test_a_client_can_request_a_snapshot_if_the_toggle_is_ready() -> None:
 def test_a_resume_without_a_suspend_resets_the_toggle() -> None:
     alone = Alone(MemoryStorage())
     alone.toggle(ControlToggle.RESUME)
-    assert alone.node.module.state.control.toggle is ControlToggle.NEUTRAL
+    assert alone.node.module.control.toggle is ControlToggle.NEUTRAL
     alone.toggle(ControlToggle.SNAPSHOT)
 
     assert alone.actions() == ["SNAPSHOT"]
@@ -180,7 +180,7 @@ def test_no_member_takes_a_snapshot_for_standby_members() -> None:
 
     assert alone.actions() == ["SNAPSHOT"]
     assert Archive(alone.storage).last_snapshot() is None
-    assert alone.node.module.state.control.toggle is ControlToggle.NEUTRAL
+    assert alone.node.module.control.toggle is ControlToggle.NEUTRAL
 
 
 def test_a_session_that_is_silent_is_closed() -> None:
@@ -190,12 +190,12 @@ def test_a_session_that_is_silent_is_closed() -> None:
     events = [one.detail for one in alone.sent if isinstance(one, SessionEvent)]
 
     assert events == ["", "TIMEOUT"]
-    assert alone.node.module.state.sessions.opened() == []
+    assert alone.node.module.state.opened() == []
 
 
 def test_a_member_without_a_standby_member_has_no_standby_snapshot_to_replicate() -> None:
     alone = Alone(MemoryStorage())
-    control = alone.node.module.state.control
+    control = alone.node.module.control
     assert control.set_node_toggle(NodeToggle.REPLICATE_STANDBY_SNAPSHOT)
     alone.work()
 
@@ -210,10 +210,10 @@ def test_a_leader_that_is_elected_again_notifies_its_clients_once() -> None:
     alone.work(5_000)
     alone.sent.clear()
     module = alone.node.module
-    module.rolled_back(module.commit_position)
+    module.rolled_back()
     assert not module.ingress.leads
     module.elected(Role.LEADER, 7, 0)
     alone.work(9_000)  # Since the election, and not since the client was heard of.
 
     assert alone.sent == [NewLeaderEvent(7, session, 0, "0=a:1")]
-    assert list(module.state.sessions.by_id) == [session]
+    assert list(module.state.sessions) == [session]

@@ -1,4 +1,4 @@
-"""Requests that are offered again are applied once; the example applications."""
+"""Requests that are offered again are applied once; the counter."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.services.applications import (
-    ALL_SERVICES,
     REQUEST,
     WINDOW,
     Counter,
     ExactlyOnce,
-    KeyValue,
-    address_of,
-    read_address,
 )
 from support.client_sink import SESSION, Sink
 
 
-def counter(service_id: int = 0) -> tuple[ExactlyOnce, Sink]:
-    service, sink = ExactlyOnce(Counter()), Sink(service_id)
+def counter() -> tuple[ExactlyOnce, Sink]:
+    service, sink = ExactlyOnce(Counter()), Sink()
     service.on_start(sink, None)
     return service, sink
 
@@ -53,22 +49,6 @@ def test_requests_of_different_clients_are_independent() -> None:
     assert [data[REQUEST.size :] for data in sink.sent] == [b"1", b"2"]
 
 
-def test_a_request_for_one_service_is_counted_by_all_and_applied_by_one() -> None:
-    first, second = counter(0), counter(1)
-    for number, service_id in ((1, 1), (2, 0), (3, ALL_SERVICES), (2, 0), (4, 1)):
-        for service, _ in (first, second):
-            offer(service, address_of(number, service_id))
-
-    answers = [
-        [(read_address(REQUEST.unpack_from(data)[1]), data[REQUEST.size :]) for data in sink.sent]
-        for _, sink in (first, second)
-    ]
-    assert answers == [
-        [((2, 0), b"1"), ((3, ALL_SERVICES), b"2"), ((2, 0), b"1")],
-        [((1, 1), b"1"), ((3, ALL_SERVICES), b"2"), ((4, 1), b"3")],
-    ]
-
-
 @given(st.lists(st.integers(1, WINDOW), max_size=200), st.integers(0, 200))
 def test_the_snapshot_has_the_state_of_clients(numbers: list[int], cut: int) -> None:
     service, sink = counter()
@@ -92,32 +72,6 @@ def test_a_message_that_is_not_a_request_is_ignored() -> None:
     service.on_session_message(None, 0, REQUEST.pack(1, 1) + b"add 1")
 
     assert sink.sent == []
-
-
-@pytest.mark.parametrize(
-    ("request_", "answer"),
-    [
-        (b"set a 1 2", b"ok"),
-        (b"get a", b"none"),
-        (b"delete a", b"none"),
-        (b"keys", b""),
-        (b"set a", b"error: unknown request; give: set KEY VALUE, get KEY, delete KEY, keys"),
-        (b"\xff", b"error: unknown request; give: set KEY VALUE, get KEY, delete KEY, keys"),
-    ],
-)
-def test_the_store_answers(request_: bytes, answer: bytes) -> None:
-    assert KeyValue().apply(request_) == answer
-
-
-def test_the_store_keeps_values() -> None:
-    store = KeyValue()
-    for request in (b"set b 2", b"set a x y", b"set c 3", b"delete c"):
-        store.apply(request)
-    restored = KeyValue()
-    restored.restore(store.snapshot())
-
-    assert restored.apply(b"keys") == b"a b"
-    assert restored.apply(b"get a") == b"= x y"
 
 
 @pytest.mark.parametrize("request_", [b"add", b"add x", b"what", b"", b"add 1 2"])

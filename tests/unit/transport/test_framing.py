@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import DecodeError
+from msgspec.msgpack import encode
 
-from canvass.cluster.messages import AppendPosition, Message, RequestVote, Vote
-from canvass.log.layout import LayoutError
+from canvass.cluster.messages import RequestVote, Vote
 from canvass.transport.links import FramingError, MessageReader, framed, port_of
-from canvass.transport.messages import decode_consensus, encode_consensus
+from canvass.transport.messages import MEMBER_MESSAGES, Hello, LogData, LogRequest, Numbered
 
 
 @given(st.lists(st.binary(max_size=50), max_size=8), st.integers(1, 20))
@@ -31,20 +32,26 @@ def test_a_message_that_is_too_long_is_refused_before_it_is_complete() -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [RequestVote(1, 96, 2, 0), Vote(2, 1, 64, 0, 2, True), AppendPosition(1, 96, 2, 1)]
+    "message",
+    [
+        *(Numbered(17, one) for one in (RequestVote(1, 96, 2, 0), Vote(2, 1, 64, 0, 2, True))),
+        Hello(1 << 62, 2),
+        LogRequest(1, 2, 96, 128, 4),
+        LogData(1, 2, 96, 0, b"\0\xff"),
+    ],
 )
-def test_consensus_messages_read_back(message: Message) -> None:
-    assert decode_consensus(encode_consensus(17, message)) == (17, message)
+def test_messages_of_members_read_back(message: object) -> None:
+    assert MEMBER_MESSAGES.decode(encode(message)) == message
 
 
 @given(st.binary(max_size=80))
-def test_arbitrary_bytes_are_refused_or_a_consensus_message(data: bytes) -> None:
+def test_arbitrary_bytes_are_refused_or_a_message(data: bytes) -> None:
     try:
-        number, message = decode_consensus(data)
-    except LayoutError:
+        message = MEMBER_MESSAGES.decode(data)
+    except DecodeError:
         return
 
-    assert decode_consensus(encode_consensus(number, message)) == (number, message)
+    assert MEMBER_MESSAGES.decode(encode(message)) == message
 
 
 @pytest.mark.parametrize(

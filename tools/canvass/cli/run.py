@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Self
@@ -41,13 +39,6 @@ if TYPE_CHECKING:
 _CLIENTS: Final = 2
 
 
-class Service(str, Enum):
-    """An application of a cluster."""
-
-    COUNTER = "counter"
-    KEY_VALUE = "key-value"
-
-
 def register(app: typer.Typer) -> None:
     """Add the sub-command."""
     app.command("run")(run)
@@ -65,14 +56,9 @@ def run(
     revision: Annotated[
         Revision, typer.Option(help="The protocol that the members run.")
     ] = Revision.HARDENED,
-    service: Annotated[
-        list[Service] | None,
-        typer.Option(
-            metavar="SERVICE",
-            help="An application to run, counter or key-value; repeatable. Default: counter.",
-            show_default=False,
-        ),
-    ] = None,
+    services: Annotated[
+        int, typer.Option(min=1, max=8, help="Number of services in each member, each a counter.")
+    ] = 1,
     script: Annotated[
         Path | None,
         typer.Option(help="File of faults: on each line a time in seconds and a command."),
@@ -82,9 +68,6 @@ def run(
     clients: Annotated[
         int | None,
         typer.Option(min=1, max=8, help="With --load: number of clients. Default: 2."),
-    ] = None,
-    secret_file: Annotated[
-        Path | None, typer.Option(help="A file with the secret that clients must present.")
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Continue the cluster in the folder.")
@@ -110,12 +93,10 @@ def run(
 
     if clients is not None and not load:
         raise CommandError("--clients requires --load")
-    services = _services_of(service or [Service.COUNTER], load)
     faults = _script_of(script, random_faults, seconds, members, clock)
-    secret = _read_secret(secret_file)
     count = clients or _CLIENTS
     options = ClusterOptions(
-        members, out, seconds, clock, revision.value, services, faults, load, count, secret, again
+        members, out, seconds, clock, revision.value, services, faults, load, count, again
     )
     view = partial(RunView, quiet=output is Format.JSON)
     report = asyncio.run(run_cluster(options, view))
@@ -123,16 +104,6 @@ def run(
     for problem in report.problems:
         complain(problem)
     raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
-
-
-def _services_of(chosen: Sequence[Service], load: float) -> list[str]:
-    """Give the names of the applications of a cluster."""
-    services = [one.value for one in chosen]
-    if len(set(services)) < len(services):
-        raise CommandError("--service names an application twice")
-    if load and Service.COUNTER.value not in services:
-        raise CommandError("--load adds to a counter: it needs --service counter")
-    return services
 
 
 def _script_of(
@@ -163,16 +134,6 @@ def _script_of(
         when = f"at {late[0].at_s:g} s, after the end of the run (--seconds {seconds:g})"
         raise CommandError(f"{script}: `{late[0].command}` is {when}")
     return sorted(timed, key=lambda one: one.at_s)
-
-
-def _read_secret(path: Path | None) -> str:
-    """Read the secret of the cluster's clients; empty without a file."""
-    if path is None:
-        return ""
-    secret = text_of(path).strip()
-    if not secret:
-        raise CommandError(f"{path} is empty")
-    return secret
 
 
 _PLAIN_PERIOD_S: Final = 5.0
