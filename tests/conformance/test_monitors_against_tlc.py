@@ -22,7 +22,10 @@ from canvass.conformance.safety_monitors import PROPERTIES, violations
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.spec.files import module_folders, spec_root
 from canvass.steps.oracle import constants_of
-from canvass.tlc import Outcome, TlcConfig, TlcOptions, run
+from canvass.tlc.config import TlcConfig
+from canvass.tlc.results import Outcome
+from canvass.tlc.runner import run
+from canvass.tlc.workspace import TlcOptions
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 from support.sequences import Happening, sequence_of
 

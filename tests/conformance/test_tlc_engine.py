@@ -21,7 +21,7 @@ from canvass.conformance.tlc_engine_runs import EngineError
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_run, check_units
 from canvass.selftest.runs import record_run
-from canvass.tlc import TlcOptions
+from canvass.tlc.workspace import TlcOptions
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support import corruptions

@@ -21,8 +21,9 @@ from canvass.cluster.rules import Rules
 from canvass.models.model_run import Settings, Standing, run_model
 from canvass.spec import find_file, load_manifest, module_folders, spec_root
 from canvass.steps.oracle import constants_of
-from canvass.tlc import Event, UserOutput, check
 from canvass.tlc.dump import DumpEdge, read_dump
+from canvass.tlc.events import Event, UserOutput
+from canvass.tlc.runner import check
 from support.findings import config_of
 from support.spec_branches import Branch, hit_by, mark
 

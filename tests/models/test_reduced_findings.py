@@ -24,8 +24,10 @@ from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.lanes.of_counterexample import action_name
 from canvass.spec import ModelEntry, load_manifest, spec_root
-from canvass.tlc import TlcConfig, TraceState, check
+from canvass.tlc.config import TlcConfig
+from canvass.tlc.events import TraceState
 from canvass.tlc.given import given
+from canvass.tlc.runner import check
 from support.findings import config_of, found_by_reduced_searches, models_of_a_push, run_of
 
 REPLAYED = Path(__file__).parent / "Replayed.tla"

@@ -11,7 +11,7 @@ from canvass.cli.output import PIPE_WIDTH
 from canvass.models.counterexample import swim_lanes
 from canvass.models.model_run import ModelRun, Settings, run_model
 from canvass.spec import Expected, ModelEntry, ModelSet, find_file, load_manifest, spec_root
-from canvass.tlc import TlcConfig
+from canvass.tlc.config import TlcConfig
 from canvass.tlc.workspace import read_config
 
 FINDINGS: Final = Path(__file__).parents[2] / "docs" / "findings"

@@ -10,7 +10,7 @@ import numpy as np
 from canvass.graph.dump_folder import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
 from canvass.graph.folders import ID_BYTES
 from canvass.graph.values import interned
-from canvass.tlc import Function
+from canvass.tlc.values import Function
 
 
 def write_grid(folder: Path, side: int) -> DumpManifest:

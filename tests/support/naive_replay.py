@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from canvass.graph.view import StateGraph
 from canvass.replay.lines import TraceLine
-from canvass.tlc import Value
+from canvass.tlc.values import Value
 from support.itf_values import from_itf_value
 
 Place: TypeAlias = tuple[int, int, int]

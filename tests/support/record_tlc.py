@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from canvass.tlc import find_jar, find_java
+from canvass.tlc.programs import find_jar, find_java
 from support.tlc_cases import CASES, FIXTURES, SPECS
 
 REPLACEMENTS = (

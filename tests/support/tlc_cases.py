@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from canvass.tlc import TlcConfig, TlcRun, run
+from canvass.tlc.config import TlcConfig
+from canvass.tlc.runner import TlcRun, run
 from canvass.tlc.workspace import TlcOptions
 
 FOLDER = Path(__file__).parents[1] / "unit" / "tlc"

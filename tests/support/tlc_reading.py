@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from canvass.tlc import CheckResult, Event, Outcome
+from canvass.tlc.events import Event
 from canvass.tlc.output import OutputReader
-from canvass.tlc.results import ResultBuilder
+from canvass.tlc.results import CheckResult, Outcome, ResultBuilder
 from support.tlc_cases import FIXTURES
 
 EXIT_CODES: dict[str, int] = json.loads((FIXTURES / "index.json").read_text(encoding="utf-8"))

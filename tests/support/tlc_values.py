@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from canvass.tlc import ModelValue, Value, function
-from canvass.tlc.values import INTEGER_MAX, INTEGER_MIN
+from canvass.tlc.values import INTEGER_MAX, INTEGER_MIN, ModelValue, Value, function
 
 identifiers = st.from_regex(r"[A-Za-z0-9_]{0,3}[A-Za-z_][A-Za-z0-9_]{0,3}", fullmatch=True)
 model_names = identifiers.filter(lambda name: name not in ("TRUE", "FALSE"))

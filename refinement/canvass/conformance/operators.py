@@ -158,7 +158,10 @@ def guard_parts(step: Step, rules: Rules) -> tuple[tuple[str, bool], ...]:
 
 def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
     from canvass.steps.oracle import constants_of, step_text
-    from canvass.tlc import SHORT_RUN, Outcome, TlcConfig, TlcOptions, run
+    from canvass.tlc.config import TlcConfig
+    from canvass.tlc.results import Outcome
+    from canvass.tlc.runner import run
+    from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 
     bits = ", ".join(f"Bit({part})" for part in guard.parts)
     text = (

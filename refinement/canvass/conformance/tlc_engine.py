@@ -33,7 +33,11 @@ from canvass.conformance.verify import Unit, path_of
 from canvass.conformance.whole_run import with_limits
 from canvass.spec.files import module_folders
 from canvass.steps.oracle import constants_of
-from canvass.tlc import Outcome, TlcConfig, TlcOptions, Value, run
+from canvass.tlc.config import TlcConfig
+from canvass.tlc.results import Outcome
+from canvass.tlc.runner import run
+from canvass.tlc.values import Value
+from canvass.tlc.workspace import TlcOptions
 from canvass.traces.errors import TraceError
 
 

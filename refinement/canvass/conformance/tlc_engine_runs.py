@@ -19,7 +19,7 @@ from canvass.conformance.batch import join, split_runs
 from canvass.conformance.sequence import digest
 from canvass.conformance.whole_run import with_cuts
 from canvass.steps.oracle import to_digits
-from canvass.tlc import TlcError
+from canvass.tlc.errors import TlcError
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import (
     ACTION_NAMES,

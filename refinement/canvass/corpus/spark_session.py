@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from canvass.tlc import find_java
+from canvass.tlc.programs import find_java
 from canvass.version import install_command
 
 if TYPE_CHECKING:

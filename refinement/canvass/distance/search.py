@@ -28,9 +28,10 @@ from canvass.cluster.rules import Rules
 from canvass.simulation.log_contents import Log, length
 from canvass.steps.oracle import constants_of
 from canvass.steps.renaming import map_message, map_state, ranks
-from canvass.tlc import CheckResult, Outcome, Violation, check
 from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.given import given
+from canvass.tlc.results import CheckResult, Outcome, Violation
+from canvass.tlc.runner import check
 from canvass.traces.layout import NumberKind, kind
 
 UnderWay = tuple[int, int, Message]

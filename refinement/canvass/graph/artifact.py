@@ -49,7 +49,7 @@ from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
 from canvass.steps.distinct import EDGES_FILE as KEY_EDGES_FILE
 from canvass.steps.distinct import KEYS_FILE, KeyTable, distinct_rows, offsets_of, places_of
 from canvass.steps.step import Sends, Step, entry_cells, input_of, record_cells, state_cells
-from canvass.tlc import Function, Value, function
+from canvass.tlc.values import Function, Value, function
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import Ints, member_of, message_of
 from canvass.traces.layout import (

@@ -42,16 +42,12 @@ from canvass.graph.folders import (
 from canvass.graph.printed_steps import PrintedGraph, arrange
 from canvass.spec.files import HARNESS, module_digest, module_folders, modules_of
 from canvass.steps.tables import form_digest, tables_as_bytes
-from canvass.tlc import (
-    Event,
-    Outcome,
-    TlcConfig,
-    TlcOptions,
-    UserOutput,
-    find_jar,
-    parse_config,
-    run,
-)
+from canvass.tlc.config import TlcConfig, parse_config
+from canvass.tlc.events import Event, UserOutput
+from canvass.tlc.programs import find_jar
+from canvass.tlc.results import Outcome
+from canvass.tlc.runner import run
+from canvass.tlc.workspace import TlcOptions
 from canvass.traces.layout import ACTION_NAMES, NONE
 
 MODULE: Final = "MCMemberGraph"

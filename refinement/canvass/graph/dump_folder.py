@@ -40,7 +40,7 @@ from canvass.graph.folders import (
 )
 from canvass.graph.values import Columns, ValueTable, tree_of
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
-from canvass.tlc import Value
+from canvass.tlc.values import Value
 
 SCHEMA: Final = "canvass.graph.dump/2"
 MAX_STATES: Final = 5_000_000

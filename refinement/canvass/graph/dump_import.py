@@ -29,22 +29,15 @@ from canvass.graph.folders import ID_BYTES, Rows, file_digest, need_place, scrat
 from canvass.graph.values import Interner
 from canvass.spec.files import modules_of
 from canvass.steps.distinct import distinct_rows
-from canvass.tlc import (
-    CheckResult,
-    DumpEdge,
-    DumpState,
-    Event,
-    Jar,
-    Outcome,
-    TlaValueError,
-    TlcConfig,
-    TlcError,
-    TlcOptions,
-    find_jar,
-    read_dump,
-    run,
-)
+from canvass.tlc.config import TlcConfig
+from canvass.tlc.dump import DumpEdge, DumpState, read_dump
+from canvass.tlc.errors import TlaValueError, TlcError
+from canvass.tlc.events import Event
 from canvass.tlc.parse import split_state
+from canvass.tlc.programs import Jar, find_jar
+from canvass.tlc.results import CheckResult, Outcome
+from canvass.tlc.runner import run
+from canvass.tlc.workspace import TlcOptions
 
 _PROGRESS_EVERY: Final = 10_000
 _NO_ACTION: Final = "(none)"

@@ -35,7 +35,8 @@ import pyarrow.parquet as pq
 from canvass.graph import GraphError
 from canvass.graph.folders import EDGES_FILE, STATES_FILE, made_aside, need_place
 from canvass.graph.view import StateGraph
-from canvass.tlc import Function, ModelValue, Value, format_value, function, ordered, parse_value
+from canvass.tlc.parse import parse_value
+from canvass.tlc.values import Function, ModelValue, Value, format_value, function, ordered
 
 Shape: TypeAlias = str | list[Any]
 

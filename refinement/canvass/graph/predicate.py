@@ -39,8 +39,7 @@ from canvass.graph.syntax import (
 from canvass.graph.values import Columns, ValueTable
 from canvass.graph.view import StateGraph
 from canvass.steps.distinct import distinct_rows
-from canvass.tlc import Function, ModelValue, Value
-from canvass.tlc.values import same
+from canvass.tlc.values import Function, ModelValue, Value, same
 
 Mask = NDArray[np.bool_]
 Env = dict[str, Any]

@@ -15,7 +15,7 @@ from canvass.graph.values import tree_of
 from canvass.graph.view import StateGraph
 from canvass.graph.walks import allowed_out
 from canvass.steps.distinct import distinct_rows
-from canvass.tlc import format_value
+from canvass.tlc.values import format_value
 
 MAX_CLASSES: Final = 10_000
 ABSENT_TEXT: Final = "(absent)"

@@ -21,8 +21,16 @@ from numpy.typing import NDArray
 from canvass.graph import GraphError
 from canvass.graph.folders import ID_BYTES, Offsets, Rows, lists_of
 from canvass.steps.distinct import offsets_of, places_of
-from canvass.tlc import Function, ModelValue, Value, format_value, ordered, parse_value
-from canvass.tlc.values import check_integer, format_string
+from canvass.tlc.parse import parse_value
+from canvass.tlc.values import (
+    Function,
+    ModelValue,
+    Value,
+    check_integer,
+    format_string,
+    format_value,
+    ordered,
+)
 
 
 class Kind(IntEnum):

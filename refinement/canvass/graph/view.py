@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from canvass.graph.folders import Offsets, Rows, find_row
 from canvass.graph.values import Columns
 from canvass.steps.distinct import offsets_of
-from canvass.tlc import Value
+from canvass.tlc.values import Value
 
 Kind = Literal["member", "tlc"]
 Tree = dict[str, Any]

@@ -26,7 +26,6 @@ from canvass.lanes.of_counterexample import (
 from canvass.lanes.text import Line, TextLanes
 from canvass.models import ModelError
 from canvass.spec.files import find_definition
-from canvass.tlc import Function, TraceState, ValueSyntaxError, Violation, format_value
 from canvass.tlc.changes import (
     Change,
     ChangeRecord,
@@ -36,6 +35,10 @@ from canvass.tlc.changes import (
     state_changes,
 )
 from canvass.tlc.convert import to_itf_value
+from canvass.tlc.errors import ValueSyntaxError
+from canvass.tlc.events import TraceState
+from canvass.tlc.results import Violation
+from canvass.tlc.values import Function, format_value
 
 _MOST_LINES: Final = 8
 """Lines of a step for a person; the document has all of its state."""
@@ -268,7 +271,7 @@ def _step_record(step: Step) -> StepRecord:
         number=step.state.number,
         action=step.state.action,
         arguments=step.state.arguments,
-        location=None if step.state.location is None else str(step.state.location),
+        location=step.state.location,
         acting=step.acting or None,
     )
     try:

@@ -30,8 +30,10 @@ from canvass.spec.files import HARNESS
 
 if TYPE_CHECKING:
     from canvass.models.counterexample import Counterexample
-    from canvass.tlc import CheckResult, Event, TlcConfig
     from canvass.tlc.changes import CounterexampleDocument
+    from canvass.tlc.config import TlcConfig
+    from canvass.tlc.events import Event
+    from canvass.tlc.results import CheckResult
 
 
 class Standing(Enum):
@@ -116,7 +118,7 @@ class Settings:
     Parameters
     ----------
     workers, heap_mib, timeout_s, seed
-        As in `canvass.tlc.TlcOptions`; None if the manifest or the default decides.
+        As in `canvass.tlc.workspace.TlcOptions`; None if the manifest or the default decides.
     rules
         Hardenings or corrections, as in `with_rules`; null for those of the configuration.
     """
@@ -309,7 +311,7 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
     """
     from canvass.graph.syntax import near
     from canvass.spec.files import names_of
-    from canvass.tlc import ConfigError
+    from canvass.tlc.errors import ConfigError
     from canvass.tlc.workspace import read_config
 
     config = read_config(find_file(entry.config, root))
@@ -346,7 +348,7 @@ def with_rules(config: TlcConfig, chosen: str, name: str, root: Path) -> TlcConf
     from canvass.cluster.rules import HAZARDS
     from canvass.graph.syntax import near
     from canvass.steps.revisions import overrides
-    from canvass.tlc import ConfigError
+    from canvass.tlc.errors import ConfigError
 
     revision = config.constants["Revision"].strip('= "')
     corrections = overrides("upstream-fix", (), root) if revision == "upstream-fix" else {}
@@ -402,8 +404,10 @@ def run_model(
         If TLC cannot be started.
     """
     from canvass.models.counterexample import counterexample
-    from canvass.tlc import SHORT_RUN, CheckResult, ConfigError, Outcome, TlcOptions
-    from canvass.tlc import check as check_with_tlc
+    from canvass.tlc.errors import ConfigError
+    from canvass.tlc.results import CheckResult, Outcome
+    from canvass.tlc.runner import check as check_with_tlc
+    from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 
     simulates = entry.mode is Mode.SIMULATE
     workers = settings.workers or entry.workers or processors()

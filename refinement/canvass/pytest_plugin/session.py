@@ -220,7 +220,7 @@ class Session:
         __tracebackhide__ = True
         from canvass.conformance.verify import decide, read_and_check
         from canvass.graph import GraphError
-        from canvass.tlc import TlcError
+        from canvass.tlc.errors import TlcError
 
         try:
             lookup = self.lookup

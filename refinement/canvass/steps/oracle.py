@@ -119,7 +119,9 @@ def ask(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
 
 
 def _ask_batch(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
-    from canvass.tlc import SHORT_RUN, Outcome, TlcOptions, run
+    from canvass.tlc.results import Outcome
+    from canvass.tlc.runner import run
+    from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 
     given: dict[int, Answer] = {}
     with tempfile.TemporaryDirectory(prefix="canvass-oracle-") as folder:

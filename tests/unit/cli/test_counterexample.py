@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from canvass.models.counterexample import counterexample
-from canvass.tlc import Outcome, TraceState, Violation
+from canvass.tlc.events import TraceState
+from canvass.tlc.results import Outcome, Violation
 
 
 def state(number: int, action: str | None, text: str, arguments: str | None = None) -> TraceState:

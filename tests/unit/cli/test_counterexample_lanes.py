@@ -8,7 +8,8 @@ import pytest
 
 from canvass.models import ModelError
 from canvass.models.counterexample import Counterexample, counterexample, swim_lanes
-from canvass.tlc import Outcome, TraceState, Violation
+from canvass.tlc.events import TraceState
+from canvass.tlc.results import Outcome, Violation
 
 ASKED = (
     '[type |-> "RequestVote", logLeadershipTermId |-> 0, logPosition |-> 1, candidateTermId |-> 1,'

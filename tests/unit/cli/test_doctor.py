@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cli import doctor
-from canvass.tlc import find_jar
+from canvass.tlc.programs import find_jar
 from canvass.version import install_command
 
 Command = Callable[..., tuple[int, str, str]]

@@ -11,7 +11,7 @@ from canvass.cluster.rules import HAZARDS
 from canvass.models.model_run import Standing, compare, with_rules
 from canvass.spec import ModelEntry, find_file, spec_root
 from canvass.steps.revisions import overrides
-from canvass.tlc import CheckResult, Outcome, Violation
+from canvass.tlc.results import CheckResult, Outcome, Violation
 from canvass.tlc.workspace import read_config
 from support.tiny_spec import model
 

@@ -15,7 +15,7 @@ from canvass.conformance.verdict import (
     Divergence,
     DivergenceClass,
 )
-from canvass.tlc import parse_value
+from canvass.tlc.parse import parse_value
 from canvass.traces.schema import Run
 
 RIGHT = "<<1, 1, 1, 1>>"

@@ -23,7 +23,7 @@ from canvass.corpus.spark_session import (
     one_line_failures,
     open_session,
 )
-from canvass.tlc import JavaError
+from canvass.tlc.errors import JavaError
 
 WORKER = """
 An exception was thrown from the Python worker:

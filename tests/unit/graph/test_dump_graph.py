@@ -22,17 +22,10 @@ from canvass.graph.dump_folder import DumpArrays, DumpOrigin, write_dump_graph
 from canvass.graph.dump_import import import_dump
 from canvass.graph.open import open_view
 from canvass.graph.values import Interner, Kind, ValueTable
-from canvass.tlc import (
-    DumpEdge,
-    DumpState,
-    ModelValue,
-    Value,
-    format_value,
-    parse_state,
-    read_dump,
-    sort_key,
-)
+from canvass.tlc.dump import DumpEdge, DumpState, read_dump
 from canvass.tlc.given import from_python
+from canvass.tlc.parse import parse_state
+from canvass.tlc.values import ModelValue, Value, format_value, sort_key
 from support.examples import examples
 from support.state_graphs import dot_text, numbered, view_of
 from support.tlc_cases import FIXTURES

@@ -13,7 +13,7 @@ from canvass.graph.dump_folder import DumpView
 from canvass.graph.predicate import evaluate, parse
 from canvass.graph.project import values_at
 from canvass.graph.syntax import PredicateError
-from canvass.tlc import ModelValue
+from canvass.tlc.values import ModelValue
 from support.examples import examples
 from support.state_graphs import State, view_of
 

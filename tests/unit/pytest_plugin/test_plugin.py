@@ -19,7 +19,7 @@ from canvass.conformance.verify import check_run
 from canvass.pytest_plugin.session import Coverage, seed_of, share
 from canvass.selftest.runs import record_run
 from canvass.steps.distinct import KeyTable
-from canvass.tlc import JavaError
+from canvass.tlc.errors import JavaError
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted

@@ -19,9 +19,9 @@ from canvass.graph.values import interned
 from canvass.replay.lines import TraceLine, agrees
 from canvass.replay.report import Replay, nothing_taken, replay
 from canvass.replay.walk import Walker
-from canvass.tlc import Function, ModelValue, Value, sort_key
 from canvass.tlc.convert import to_itf_value
 from canvass.tlc.given import from_python
+from canvass.tlc.values import Function, ModelValue, Value, sort_key
 from support.examples import examples
 from support.naive_replay import Naive
 from support.state_graphs import dot_text, numbered, view_of

@@ -16,7 +16,7 @@ from canvass.steps.kernel import Status
 from canvass.steps.oracle import ask
 from canvass.steps.question import question_of
 from canvass.steps.step import Step
-from canvass.tlc import TlcConfig
+from canvass.tlc.config import TlcConfig
 from support.findings import config_of
 from support.random_steps import allowed, random_step, renumbered, shuffled
 

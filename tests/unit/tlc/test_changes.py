@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.tlc import Value, parse_value
 from canvass.tlc.changes import Change, ChangeKind, changes, state_changes
 from canvass.tlc.given import from_python
+from canvass.tlc.parse import parse_value
+from canvass.tlc.values import Value
 
 
 def shown(before: str, after: str) -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.tlc import ConfigError, TlcConfig, TlcOptions, parse_config
+from canvass.tlc.config import TlcConfig, parse_config
+from canvass.tlc.errors import ConfigError
+from canvass.tlc.workspace import TlcOptions
 
 EVERYTHING = r"""
 \* A comment with CONSTANT in it.

@@ -8,16 +8,10 @@ from time import process_time
 
 import pytest
 
-from canvass.tlc import (
-    DumpEdge,
-    DumpError,
-    DumpState,
-    Function,
-    ModelValue,
-    format_value,
-    parse_state,
-    read_dump,
-)
+from canvass.tlc.dump import DumpEdge, DumpState, read_dump
+from canvass.tlc.errors import DumpError
+from canvass.tlc.parse import parse_state
+from canvass.tlc.values import Function, ModelValue, format_value
 from support.tlc_cases import FIXTURES
 
 

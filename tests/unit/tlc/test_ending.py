@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from canvass.tlc import Outcome, TlcRun
 from canvass.tlc.events import Event, InitialStates, Message
-from canvass.tlc.runner import _CHILD_PROCESS
+from canvass.tlc.results import Outcome
+from canvass.tlc.runner import _CHILD_PROCESS, TlcRun
 from support.interrupting import heed_interrupts
 from support.tlc_cases import CASES, SPECS
 
@@ -133,7 +133,8 @@ def test_java_that_is_killed_from_outside_is_an_error(folders: Path) -> None:
 
 PROGRAM = f"""
 import sys
-from canvass.tlc import TlcConfig, check
+from canvass.tlc.config import TlcConfig
+from canvass.tlc.runner import check
 from canvass.tlc.events import InitialStates, Message
 
 def show(event):

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from canvass.tlc import JarError, JavaError, find_jar, find_java
-from canvass.tlc.programs import ENVIRONMENT_VARIABLE, KNOWN, MINIMUM_VERSION, clean_environment
+from canvass.tlc.errors import JarError, JavaError
+from canvass.tlc.programs import (
+    ENVIRONMENT_VARIABLE,
+    KNOWN,
+    MINIMUM_VERSION,
+    clean_environment,
+    find_jar,
+    find_java,
+)
 
 
 def make_jar(path: Path, *, main: str = "tlc2/TLC.class") -> Path:

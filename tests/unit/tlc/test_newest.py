@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.tlc import Outcome
-from canvass.tlc.events import Location, Message, Severity, TraceState, UserOutput
+from canvass.tlc.events import Message, Severity, TraceState, UserOutput
+from canvass.tlc.results import Outcome
 from support.record_tlc import NEWEST
 from support.tlc_cases import CASES
 from support.tlc_reading import EXIT_CODES, events, interpret, recorded
@@ -33,7 +33,7 @@ def test_a_violation_has_actions_with_arguments() -> None:
         ("Go", '"north"'),
         ("Go", '"east"'),
     ]
-    assert result.trace[1].location == Location("Lights", 24, 10, 28, 27)
+    assert result.trace[1].location == "line 24, col 10 to line 28, col 27 of module Lights"
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.tlc import (
-    Function,
-    ModelValue,
-    TlaValueError,
-    Value,
-    ValueSyntaxError,
-    format_value,
-    join_values,
-    parse_state,
-    parse_value,
-)
-from canvass.tlc.parse import MAX_DEPTH
-from canvass.tlc.values import same
+from canvass.tlc.errors import TlaValueError, ValueSyntaxError
+from canvass.tlc.parse import MAX_DEPTH, join_values, parse_state, parse_value
+from canvass.tlc.values import Function, ModelValue, Value, format_value, same
 from support.tlc_values import identifiers, values
 
 

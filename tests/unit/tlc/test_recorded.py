@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from canvass.tlc import CheckResult, Outcome, UserOutput, codes, join_values
-from canvass.tlc.events import InitialStates, Location, Message, Progress, Severity
-from canvass.tlc.parse import parse_state
-from canvass.tlc.results import ResultBuilder
+from canvass.tlc import codes
+from canvass.tlc.events import InitialStates, Message, Progress, Severity, UserOutput
+from canvass.tlc.parse import join_values, parse_state
+from canvass.tlc.results import CheckResult, Outcome, ResultBuilder
 from support.tlc_cases import CASES
 from support.tlc_reading import EXIT_CODES, events, interpret, recorded
 
@@ -157,7 +157,7 @@ def test_a_trace_has_typed_values_actions_and_places() -> None:
 
     assert (first.number, first.action, first.location) == (1, None, None)
     assert (second.number, second.action) == (2, "Go")
-    assert second.location == Location("Lights", 24, 10, 28, 27)
+    assert second.location == "line 24, col 10 to line 28, col 27 of module Lights"
     assert third.values["lamp"] == {
         "north": {"colour": "green", "since": 1},
         "east": {"colour": "green", "since": 1},

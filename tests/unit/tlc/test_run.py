@@ -10,31 +10,17 @@ from typing import Any
 
 import pytest
 
-from canvass.tlc import (
-    CheckResult,
-    ConfigError,
-    DumpEdge,
-    DumpState,
-    JarError,
-    JavaError,
-    ModelValue,
-    OptionError,
-    Outcome,
-    RunError,
-    TlcConfig,
-    TlcOptions,
-    Value,
-    check,
-    find_java,
-    format_value,
-    join_values,
-    parse_state,
-    parse_value,
-    read_dump,
-    run,
-)
+from canvass.tlc.config import TlcConfig
+from canvass.tlc.dump import DumpEdge, DumpState, read_dump
+from canvass.tlc.errors import ConfigError, JarError, JavaError, OptionError, RunError
 from canvass.tlc.events import Event, InitialStates
 from canvass.tlc.given import from_python, given
+from canvass.tlc.parse import join_values, parse_state, parse_value
+from canvass.tlc.programs import find_java
+from canvass.tlc.results import CheckResult, Outcome
+from canvass.tlc.runner import check, run
+from canvass.tlc.values import ModelValue, Value, format_value
+from canvass.tlc.workspace import TlcOptions
 from support.tlc_cases import CASES, FIXTURES, SHAPES, SIMPLE, SPECS, counter
 from support.tlc_reading import EXIT_CODES, interpret, recorded
 

@@ -10,21 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.tlc import (
+from canvass.tlc.convert import to_itf_trace, to_itf_value
+from canvass.tlc.errors import TlaValueError
+from canvass.tlc.given import from_python
+from canvass.tlc.parse import parse_value
+from canvass.tlc.values import (
     Function,
     ModelValue,
-    TlaValueError,
     Value,
     format_value,
     function,
     ordered,
-    parse_value,
+    same,
     sort_key,
-    to_itf_trace,
 )
-from canvass.tlc.convert import to_itf_value
-from canvass.tlc.given import from_python
-from canvass.tlc.values import same
 from support.itf_values import from_itf_value
 from support.tlc_values import values
 

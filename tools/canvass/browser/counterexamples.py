@@ -30,10 +30,10 @@ from canvass.lanes.of_counterexample import (
     is_cluster,
     value_text,
 )
-from canvass.tlc import Violation
 from canvass.tlc.changes import SCHEMA, VIOLATED, CounterexampleDocument, StepRecord, claim_of
 from canvass.tlc.convert import to_itf_value
 from canvass.tlc.printed import PrintedError, read_printed
+from canvass.tlc.results import Violation
 
 _MODEL: Final = re.compile(r"\bMCHazard(\d|10)(?!\d)")
 """The name of a model that shows a hazard has the hazard's number."""

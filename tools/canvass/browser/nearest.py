@@ -16,7 +16,7 @@ from canvass.distance.search import Distance, Moment, SearchBounds, search
 from canvass.simulation.log_contents import cut, length
 from canvass.simulation.world import World
 from canvass.spec.files import spec_root
-from canvass.tlc import TlcError
+from canvass.tlc.errors import TlcError
 
 BOUNDS: Final = SearchBounds(steps=12, seconds=60)
 

@@ -26,7 +26,7 @@ from canvass.graph import artifact
 from canvass.graph.predicate import parse
 from canvass.graph.syntax import names_in
 from canvass.graph.values import Columns, interned
-from canvass.tlc import Value
+from canvass.tlc.values import Value
 from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_INDEX
 
 ACTION: Final = "action"

@@ -57,8 +57,9 @@ from canvass.simulation.world import World
 from canvass.spec.files import spec_root
 from canvass.steps.renaming import renumbered
 from canvass.steps.step import Step
-from canvass.tlc import TlcError, format_value, function
 from canvass.tlc.config import parse_config
+from canvass.tlc.errors import TlcError
+from canvass.tlc.values import format_value, function
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.ndjson import EventWriter

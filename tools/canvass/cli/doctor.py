@@ -84,7 +84,8 @@ def _python() -> Prerequisite:
 
 
 def _java_and_tlc() -> Iterator[Prerequisite]:
-    from canvass.tlc import TlcError, find_jar, find_java
+    from canvass.tlc.errors import TlcError
+    from canvass.tlc.programs import find_jar, find_java
 
     java = found = None
     try:

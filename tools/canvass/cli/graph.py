@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from canvass.graph.artifact import Manifest
     from canvass.graph.dump_folder import DumpManifest
     from canvass.graph.view import StateGraph
-    from canvass.tlc import TlcConfig
+    from canvass.tlc.config import TlcConfig
 
 
 _READ: Final = "read {:,} states and {:,} edges"
@@ -76,7 +76,7 @@ def build(
     from canvass.graph.build import build_graph, load_model, models
     from canvass.graph.dump_import import import_dump
     from canvass.graph.open import open_view
-    from canvass.tlc import TlcOptions
+    from canvass.tlc.workspace import TlcOptions
 
     file = Path(model)
     if config is not None and file.suffix != ".tla":

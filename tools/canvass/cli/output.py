@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from canvass.lanes.text import Line
-    from canvass.tlc import Event
-    from canvass.tlc.events import Progress
+    from canvass.tlc.events import Event, Progress
 
 EXIT_OK: Final = 0
 EXIT_UNEXPECTED: Final = 1

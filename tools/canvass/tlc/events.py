@@ -27,23 +27,6 @@ class Severity(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
-    """A range of a module. Lines and columns count from 1, and both ends are included."""
-
-    module: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-    def __str__(self) -> str:
-        return (
-            f"line {self.line}, col {self.column} to line {self.end_line}, "
-            f"col {self.end_column} of module {self.module}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class ParseOutput:
     """One line that the parser printed, or Java before it."""
 
@@ -95,8 +78,9 @@ class TraceState:
         The action that leads to the state; ``None`` for an initial state.
     arguments : str or None
         Text of the action's arguments without the parentheses; only newer versions print it.
-    location : Location or None
-        The place of the action in its module.
+    location : str or None
+        The place of the action in its module, such as ``line 3, col 1 to line 4, col 8 of module
+        Clock``.
     text : str
         The state as TLC printed it.
     """
@@ -104,7 +88,7 @@ class TraceState:
     number: int
     action: str | None
     arguments: str | None
-    location: Location | None
+    location: str | None
     text: str
 
     @cached_property

@@ -16,7 +16,6 @@ from canvass.tlc import codes
 from canvass.tlc.events import (
     Event,
     InitialStates,
-    Location,
     Message,
     ParseOutput,
     Progress,
@@ -29,9 +28,9 @@ _MARK: Final = "@!@!@"
 _START: Final = re.compile(r"@!@!@STARTMSG (-?\d+):(\d+) @!@!@")
 _END: Final = re.compile(r"@!@!@ENDMSG (-?\d+) @!@!@")
 
-_PLACE: Final = r"line (\d+), col (\d+) to line (\d+), col (\d+) of module (\w+)"
+_PLACE: Final = r"line \d+, col \d+ to line \d+, col \d+ of module \w+"
 _STATE: Final = re.compile(
-    rf"(?:(?:State )?(\d+): <(.*?)(?: {_PLACE}(?: \([\d ]+\))?)?>|STATE_(\d+) ==)\s*\Z"
+    rf"(?:(?:State )?(\d+): <(.*?)(?: ({_PLACE})(?: \([\d ]+\))?)?>|STATE_(\d+) ==)\s*\Z"
 )
 _BACK: Final = re.compile(r"(?:(\d+): )?Back to state:?(?: (\d+))?")
 _CALL: Final = re.compile(r"([\w!]+)\((.*)\)\Z", re.DOTALL)
@@ -67,13 +66,6 @@ def _number(text: str | None) -> int | None:
 
 def _count(text: str) -> int:
     return int(text.replace(",", ""))
-
-
-def _place(groups: tuple[str | None, ...]) -> Location | None:
-    line, column, end_line, end_column, module = groups
-    if not (line and column and end_line and end_column and module):
-        return None
-    return Location(module, int(line), int(column), int(end_line), int(end_column))
 
 
 @dataclass(slots=True)
@@ -173,8 +165,7 @@ def read_state(text: str) -> TraceState | None:
     if not match:
         return None
     name, arguments = _action(match[2])
-    number, place = int(match[1] or match[8]), _place(match.groups()[2:7])
-    return TraceState(number, name, arguments, place, body.rstrip())
+    return TraceState(int(match[1] or match[4]), name, arguments, match[3], body.rstrip())
 
 
 def called(text: str) -> tuple[str, str | None]:
@@ -217,7 +208,6 @@ def _initial_states(text: str) -> Event | None:
 
 
 _DECODERS: Final[dict[int, Callable[[str], Event | None]]] = {
-    codes.STATS_SIMULATE: _stats,
     **dict.fromkeys(codes.STATE_PRINT, read_state),
     **dict.fromkeys(codes.PROGRESS, _progress),
     **dict.fromkeys(codes.STATS, _stats),

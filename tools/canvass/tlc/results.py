@@ -173,45 +173,39 @@ class CheckResult:
 OUTPUT_LINES: Final = 400
 """Number of last lines that a result keeps of the parser, and of standard error."""
 
-_BY_MESSAGE: Final[dict[int, Outcome]] = {
-    **dict.fromkeys(codes.EVALUATION, Outcome.EVALUATION_ERROR),
-    **dict.fromkeys(codes.CONFIGURATION, Outcome.CONFIG_ERROR),
-    **dict.fromkeys(codes.PARSING, Outcome.PARSE_ERROR),
-    **dict.fromkeys(codes.TOO_MANY_STATES, Outcome.STATE_SPACE_TOO_LARGE),
-    **dict.fromkeys(codes.OUT_OF_MEMORY, Outcome.SYSTEM_ERROR),
-    **dict.fromkeys(codes.WRONG_ARGUMENTS, Outcome.SYSTEM_ERROR),
-    **dict.fromkeys(codes.METADIR_EXISTS, Outcome.SYSTEM_ERROR),
-    codes.STACK_OVERFLOW: Outcome.SYSTEM_ERROR,
-    codes.ASSUMPTION_FALSE: Outcome.ASSUMPTION,
-    codes.INVARIANT_VIOLATED_INITIAL: Outcome.SAFETY,
-    codes.PROPERTY_VIOLATED_INITIAL: Outcome.SAFETY,
-    codes.INVARIANT_VIOLATED: Outcome.SAFETY,
-    codes.ACTION_PROPERTY_VIOLATED: Outcome.SAFETY,
-    codes.DEADLOCK: Outcome.DEADLOCK,
-    codes.TEMPORAL_PROPERTY_VIOLATED: Outcome.LIVENESS,
-    codes.ASSERTION_FAILED: Outcome.ASSERTION,
+_BY_MESSAGE: Final = {
+    code: outcome
+    for outcome, found in (
+        (Outcome.EVALUATION_ERROR, codes.EVALUATION),
+        (Outcome.CONFIG_ERROR, codes.CONFIGURATION),
+        (Outcome.PARSE_ERROR, codes.PARSING),
+        (Outcome.STATE_SPACE_TOO_LARGE, codes.TOO_MANY_STATES),
+        (Outcome.SYSTEM_ERROR, codes.SYSTEM),
+        (Outcome.ASSUMPTION, codes.ASSUMPTION),
+        (Outcome.SAFETY, codes.SAFETY),
+        (Outcome.DEADLOCK, codes.DEADLOCK),
+        (Outcome.LIVENESS, codes.LIVENESS),
+        (Outcome.ASSERTION, codes.ASSERTION),
+    )
+    for code in found
 }
-
-_BY_EXIT: Final[dict[int, Outcome]] = {
-    codes.EXIT_ASSUMPTION: Outcome.ASSUMPTION,
-    codes.EXIT_DEADLOCK: Outcome.DEADLOCK,
-    codes.EXIT_SAFETY: Outcome.SAFETY,
-    codes.EXIT_LIVENESS: Outcome.LIVENESS,
-    codes.EXIT_ASSERTION: Outcome.ASSERTION,
+_BY_EXIT: Final = {
+    10: Outcome.ASSUMPTION,
+    11: Outcome.DEADLOCK,
+    12: Outcome.SAFETY,
+    13: Outcome.LIVENESS,
+    14: Outcome.ASSERTION,
     **dict.fromkeys(codes.EXIT_EVALUATION, Outcome.EVALUATION_ERROR),
-    codes.EXIT_PARSING: Outcome.PARSE_ERROR,
-    codes.EXIT_CONFIGURATION: Outcome.CONFIG_ERROR,
-    codes.EXIT_TOO_MANY_STATES: Outcome.STATE_SPACE_TOO_LARGE,
-    codes.EXIT_SYSTEM: Outcome.SYSTEM_ERROR,
-    codes.EXIT_ERROR: Outcome.SYSTEM_ERROR,
+    150: Outcome.PARSE_ERROR,
+    151: Outcome.CONFIG_ERROR,
+    152: Outcome.STATE_SPACE_TOO_LARGE,
+    153: Outcome.SYSTEM_ERROR,
+    255: Outcome.SYSTEM_ERROR,
 }
 
 _BANNER: Final = re.compile(r"TLC2 Version (\S+)")
 _SEED: Final = re.compile(r"\bseed (-?\d+)")
 _DEPTH: Final = re.compile(r"The depth of the complete state graph search is ([\d,]+)")
-
-# Messages that only introduce the states after them.
-_INTRODUCTIONS: Final = frozenset({codes.TRACE_FOLLOWS, codes.COUNTER_EXAMPLE_FOLLOWS})
 
 # TLC's words before the text of an exception, up to the exception's class.
 _EXCEPTION: Final = re.compile(
@@ -303,7 +297,7 @@ class ResultBuilder:
         self._violations[-1] = replace(self._violations[-1], **changes)  # type: ignore[arg-type]
 
     def _error(self, message: Message) -> None:
-        if message.code in _INTRODUCTIONS:
+        if message.code in codes.INTRODUCTIONS:
             return
         text = _EXCEPTION.sub("", message.text, count=1).strip()
         found = (*message.inner, message.code)
@@ -363,7 +357,7 @@ class ResultBuilder:
             outcome = stopped
         elif exit_code is None or exit_code < 0 or not spoke:
             outcome = Outcome.UNKNOWN if exit_code is None else Outcome.SYSTEM_ERROR
-        elif exit_code == codes.EXIT_SUCCESS:
+        elif exit_code == 0:
             outcome = self._at_success(truncated)
         else:
             outcome = self._at_failure(exit_code)
