@@ -175,7 +175,7 @@ def test_a_snapshot_is_restored_completely() -> None:
 
 
 def test_a_roll_back_undoes_exactly_the_entries_beyond_the_commit_position(leader: Module) -> None:
-    """Of each kind of entry one is committed and one is not."""
+    """One entry of each kind is committed, and one is not."""
     work(leader, 1)
     leader.module.committed(len(leader.log))
     leader.service(ServiceMessage(0, b"second"))
