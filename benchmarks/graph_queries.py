@@ -42,7 +42,7 @@ def measure(folder: Path) -> tuple[int, dict[str, float]]:
     start = view.initial.tolist()
 
     def edges_from_both_ends() -> StateGraph:
-        opened = open_view(folder, verify=False)
+        opened = open_view(folder)
         assert len(opened.out_target) == len(opened.in_source)
         return opened
 

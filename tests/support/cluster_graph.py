@@ -62,11 +62,10 @@ def write_cluster_graph(folder: Path) -> DumpManifest:
     initial = np.zeros(len(states), dtype=np.bool_)
     initial[row[NOMINATED]] = True
     arrays = DumpArrays(
-        values=columns.values,
+        columns=columns,
         ids=ids[order],
         initial=initial,
         expanded=np.ones(len(states), dtype=np.bool_),
-        nodes=columns.nodes,
         source=edges[:, 0].copy(),
         target=edges[:, 1].copy(),
         action=edges[:, 2].copy(),

@@ -47,11 +47,10 @@ def write_grid(folder: Path, side: int) -> DumpManifest:
     initial = np.zeros(count, dtype=np.bool_)
     initial[grid[0, 0]] = True
     arrays = DumpArrays(
-        values=columns.values,
+        columns=columns,
         ids=ids[order],
         initial=initial,
         expanded=np.ones(count, dtype=np.bool_),
-        nodes=columns.nodes,
         source=source[by_source].astype(np.int32),
         target=target[by_source].astype(np.int32),
         action=action[by_source].astype(np.int32),

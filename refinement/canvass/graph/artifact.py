@@ -28,13 +28,9 @@ from canvass.cluster.transitions import persistent_member
 from canvass.graph import GraphError
 from canvass.graph.folders import (
     EDGES_FILE,
-    MISSHAPEN,
     STATES_FILE,
     VALUES_FILE,
-    Count,
-    Digest,
     Rows,
-    check_rows,
     decode_manifest,
     find_row,
     ids_and_nodes,
@@ -100,18 +96,18 @@ class GraphRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The size of a graph."""
 
-    states: Count
+    states: int
     """All states, expanded or not. Each numbering of the peers counts separately."""
-    expanded: Count
+    expanded: int
     """States whose steps are in the graph."""
-    inputs: Count
-    sends: Count
+    inputs: int
+    sends: int
     """Distinct lists of messages that a step sends."""
-    tried: Count
+    tried: int
     """Rows of the table of edges: inputs that were tried in a state."""
-    edges: Count
+    edges: int
     """Tried inputs that enable the action."""
-    canonical: Count
+    canonical: int
     """Distinct canonical forms of the edges."""
     actions: dict[str, int]
     """Edges by action."""
@@ -135,14 +131,14 @@ class Manifest(
     complete: bool
     """Whether every state found within the bounds was expanded."""
     tlc_version: str
-    jar_sha256: Digest
-    config_sha256: Digest
-    modules: dict[str, Digest]
+    jar_sha256: str
+    config_sha256: str
+    modules: dict[str, str]
     """SHA-256 of each module that the model rests on, by file name."""
     counts: Counts
-    files: dict[str, Digest]
+    files: dict[str, str]
     """SHA-256 of each other file of the folder."""
-    form_sha256: Digest | None = None
+    form_sha256: str | None = None
     """Digest of the canonical form, which the keys depend on."""
 
 
@@ -252,32 +248,18 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def open_graph(folder: Path, *, verify: bool = True) -> Graph:
+def open_graph(folder: Path) -> Graph:
     """Read a graph.
-
-    Parameters
-    ----------
-    folder
-        As `canvass.graph.build.build_graph` made it.
-    verify
-        Whether to compare all files with the digests in the manifest.
 
     Raises
     ------
     GraphError
-        If a file is absent, damaged, or refers to rows that are not there.
+        If a file is absent or damaged.
     """
     manifest = read_manifest(folder)
-    if verify:
-        verify_files(folder, manifest.files, FILES, TABLES)
-    tables = read_tables(folder, TABLES)
-    try:
-        arrays = to_arrays(tables, manifest.rules.member_count)
-    except MISSHAPEN as error:
-        raise GraphError(f"{folder}: {' '.join(str(error).split())[:200]}") from None
-    graph = Graph(rules=manifest.rules.rules(), manifest=manifest, **arrays)
-    _check_rows(graph, folder)
-    return graph
+    verify_files(folder, manifest.files, FILES)
+    arrays = to_arrays(read_tables(folder, TABLES), manifest.rules.member_count)
+    return Graph(rules=manifest.rules.rules(), manifest=manifest, **arrays)
 
 
 def open_keys(folder: Path) -> KeyTable:
@@ -288,31 +270,8 @@ def open_keys(folder: Path) -> KeyTable:
     GraphError
         If they are absent or damaged.
     """
-    digests = read_manifest(folder).files
-    own = {name: digests[name] for name in _KEY_FILES if name in digests}
-    verify_files(folder, own, _KEY_FILES, _KEY_FILES)
-    try:
-        return KeyTable.open(folder)
-    except (OSError, ValueError) as error:
-        raise GraphError(f"{folder}: the keys cannot be read: {error}") from None
-
-
-def _check_rows(graph: Graph, folder: Path) -> None:
-    """Refuse references to rows that are not there."""
-    states, inputs = len(graph.state), len(graph.inputs)
-    check_rows(
-        folder,
-        {
-            "representative": (graph.representative, 0, states),
-            "source": (graph.source, 0, states),
-            "target": (graph.target, NONE, states),
-            "input": (graph.input, 0, inputs),
-            "sent": (graph.sent, 0, len(graph.send_offsets) - 1),
-        },
-    )
-    counts = graph.manifest.counts
-    if (states, inputs, len(graph.source)) != (counts.states, counts.inputs, counts.tried):
-        raise GraphError(f"{folder}: the tables are not as long as the manifest says")
+    verify_files(folder, read_manifest(folder).files, _KEY_FILES)
+    return KeyTable.open(folder)
 
 
 # --- between rows of integers and values ----------------------------------------------------------
@@ -457,7 +416,6 @@ def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, An
     sends, edges = tables[SENDS_FILE], tables[EDGES_FILE]
     ids, nodes = ids_and_nodes(states, FIELDS)
     columns = Columns(ValueTable.from_table(tables[VALUES_FILE]), nodes)
-    columns.values.check()
     messages = [f"message_{name}" for name in MESSAGE_INDEX]
     lists, sent = ints(sends["sends"]), ints(edges["sent"])
     list_count = int(max(lists.max(initial=0), sent.max(initial=0))) + 1
@@ -482,7 +440,6 @@ class MemberView(StateGraph):
 
     kind: Kind = "member"
     actions = ACTION_NAMES
-    fields = FIELDS
 
     def __init__(self, graph: Graph, folder: Path) -> None:
         self.graph = graph
@@ -494,8 +451,13 @@ class MemberView(StateGraph):
         self._row: Rows = numbers[graph.representative]
         """The state here of each row of the artifact."""
         edges: Rows = np.flatnonzero(graph.target != NONE).astype(np.int32)
+        every, manifest = graph.columns, graph.manifest
+        nodes = {name: column[self._state] for name, column in every.nodes.items()}
         super().__init__(
             folder=folder,
+            title=manifest.model,
+            complete=manifest.complete,
+            columns=Columns(every.values, nodes),
             ids=graph.ids[self._state],
             expanded=graph.expanded[self._state],
             source=self._row[graph.source[edges]],
@@ -503,16 +465,6 @@ class MemberView(StateGraph):
             action=graph.input_action[graph.input[edges]].astype(np.int32),
             number=edges,
         )
-
-    @property
-    def title(self) -> str:
-        """The name of the model."""
-        return self.graph.manifest.model
-
-    @property
-    def complete(self) -> bool:
-        """Whether every state found within the bounds was expanded."""
-        return self.graph.manifest.complete
 
     @property
     def detail(self) -> Tree:
@@ -584,16 +536,6 @@ class MemberView(StateGraph):
                 ("sends", sends, graph.sent[self.out_edge]),
             )
         }
-
-    def columns(self, fields: Sequence[str]) -> Columns:
-        """Give the values of some fields in all states."""
-        every = self.graph.columns
-        return Columns(every.values, {name: every.nodes[name][self._state] for name in fields})
-
-    def state(self, row: int) -> dict[str, Value]:
-        """Give a state as TLA+ values; ``members`` is a function over the ids of the members."""
-        columns, at = self.graph.columns, self.artifact_row(row)
-        return {name: columns.values.value(int(columns.nodes[name][at])) for name in self.fields}
 
     def tree(self, row: int) -> Tree:
         """Give a state as the trace format writes it."""

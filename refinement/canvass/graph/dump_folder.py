@@ -19,13 +19,9 @@ from numpy.typing import NDArray
 from canvass.graph import GraphError
 from canvass.graph.folders import (
     EDGES_FILE,
-    MISSHAPEN,
     STATES_FILE,
     VALUES_FILE,
-    Count,
-    Digest,
     Rows,
-    check_rows,
     codes_of,
     file_digest,
     ids_and_nodes,
@@ -40,7 +36,6 @@ from canvass.graph.folders import (
 )
 from canvass.graph.values import Columns, ValueTable, tree_of
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
-from canvass.tlc.values import Value
 
 SCHEMA: Final = "canvass.graph.dump/2"
 MAX_STATES: Final = 5_000_000
@@ -52,11 +47,11 @@ _FILES: Final = (VALUES_FILE, STATES_FILE, EDGES_FILE)
 class DumpCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The size of a graph."""
 
-    states: Count
-    initial: Count
-    expanded: Count
-    edges: Count
-    values: Count
+    states: int
+    initial: int
+    expanded: int
+    edges: int
+    values: int
     """Distinct values, parts of values included."""
     actions: dict[str, int]
     """Edges by action."""
@@ -67,11 +62,11 @@ class DumpOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
     dump: str | None = None
     """The name of the dump's file, if somebody else made it."""
-    dump_sha256: Digest | None = None
+    dump_sha256: str | None = None
     tlc_version: str | None = None
-    jar_sha256: Digest | None = None
-    config_sha256: Digest | None = None
-    modules: dict[str, Digest] = {}
+    jar_sha256: str | None = None
+    config_sha256: str | None = None
+    modules: dict[str, str] = {}
     """SHA-256 of the modules, by file name."""
     outcome: str | None = None
     """How TLC ended, such as ``success`` or ``safety``; null if unknown."""
@@ -101,7 +96,7 @@ class DumpManifest(
     """Whether TLC explored every state within the bounds; null if unknown."""
     origin: DumpOrigin
     counts: DumpCounts
-    files: dict[str, Digest]
+    files: dict[str, str]
     """SHA-256 of each other file of the folder."""
 
 
@@ -113,18 +108,17 @@ class DumpArrays:
     ----------
     ids
         16 bytes for each state, ascending.
-    nodes
-        For each variable, the node of its value in each state.
+    columns
+        The variables.
     source, target, action, arguments
         The edges; the last two are codes of ``action_names`` and ``argument_texts``, -1 for no
         arguments.
     """
 
-    values: ValueTable
+    columns: Columns
     ids: NDArray[np.uint8]
     initial: NDArray[np.bool_]
     expanded: NDArray[np.bool_]
-    nodes: Mapping[str, Rows]
     source: Rows
     target: Rows
     action: Rows
@@ -144,9 +138,9 @@ def write_dump_graph(
         If it cannot be written.
     """
     tables = {
-        VALUES_FILE: arrays.values.to_table(),
+        VALUES_FILE: arrays.columns.values.to_table(),
         STATES_FILE: states_table(
-            arrays.ids, arrays.nodes, initial=arrays.initial, expanded=arrays.expanded
+            arrays.ids, arrays.columns.nodes, initial=arrays.initial, expanded=arrays.expanded
         ),
         EDGES_FILE: pa.table(
             {
@@ -162,7 +156,7 @@ def write_dump_graph(
         write_tables(aside, tables)
         manifest = DumpManifest(
             model=model,
-            variables=tuple(arrays.nodes),
+            variables=tuple(arrays.columns.nodes),
             complete=complete,
             origin=origin,
             counts=DumpCounts(
@@ -170,7 +164,7 @@ def write_dump_graph(
                 initial=int(arrays.initial.sum()),
                 expanded=int(arrays.expanded.sum()),
                 edges=len(arrays.source),
-                values=len(arrays.values),
+                values=len(arrays.columns.values),
                 actions=dict(zip(arrays.action_names, actions, strict=True)),
             ),
             files={name: file_digest(aside / name) for name in tables},
@@ -179,69 +173,32 @@ def write_dump_graph(
     return manifest
 
 
-def read_dump_graph(folder: Path, manifest: DumpManifest, *, verify: bool = True) -> DumpArrays:
-    """Read a graph.
-
-    Parameters
-    ----------
-    folder
-        As `write_dump_graph` made it.
-    manifest
-        Its manifest.
-    verify
-        Whether to compare all files with the digests in the manifest.
+def read_dump_graph(folder: Path, manifest: DumpManifest) -> DumpArrays:
+    """Read a graph as `write_dump_graph` made it.
 
     Raises
     ------
     GraphError
-        If a file is absent, damaged, or refers to rows that are not there.
+        If a file is absent or damaged.
     """
-    if verify:
-        verify_files(folder, manifest.files, _FILES, _FILES)
+    verify_files(folder, manifest.files, _FILES)
     tables = read_tables(folder, _FILES)
     actions = tuple(manifest.counts.actions)
-    try:
-        states, edges = tables[STATES_FILE], tables[EDGES_FILE]
-        ids, nodes = ids_and_nodes(states, manifest.variables)
-        texts = tuple(sorted(name for name in edges["arguments"].unique().to_pylist() if name))
-        arrays = DumpArrays(
-            values=ValueTable.from_table(tables[VALUES_FILE]),
-            ids=ids,
-            initial=states["initial"].to_numpy().astype(np.bool_),
-            expanded=states["expanded"].to_numpy().astype(np.bool_),
-            nodes=nodes,
-            source=ints(edges["source"]).astype(np.int32),
-            target=ints(edges["target"]).astype(np.int32),
-            action=codes_of(edges["action"], actions),
-            action_names=actions,
-            arguments=codes_of(edges["arguments"], texts),
-            argument_texts=texts,
-        )
-        arrays.values.check()
-    except MISSHAPEN as error:
-        raise GraphError(f"{folder}: {' '.join(str(error).split())[:200]}") from None
-    _check(arrays, manifest, folder)
-    return arrays
-
-
-def _check(arrays: DumpArrays, manifest: DumpManifest, folder: Path) -> None:
-    """Refuse references to rows that are not there."""
-    states, values = len(arrays.ids), len(arrays.values)
-    check_rows(
-        folder,
-        {
-            "source": (arrays.source, 0, states),
-            "target": (arrays.target, 0, states),
-            "action": (arrays.action, 0, len(arrays.action_names)),
-            **{name: (nodes, 0, values) for name, nodes in arrays.nodes.items()},
-        },
+    states, edges = tables[STATES_FILE], tables[EDGES_FILE]
+    ids, nodes = ids_and_nodes(states, manifest.variables)
+    texts = tuple(sorted(name for name in edges["arguments"].unique().to_pylist() if name))
+    return DumpArrays(
+        columns=Columns(ValueTable.from_table(tables[VALUES_FILE]), nodes),
+        ids=ids,
+        initial=states["initial"].to_numpy().astype(np.bool_),
+        expanded=states["expanded"].to_numpy().astype(np.bool_),
+        source=ints(edges["source"]).astype(np.int32),
+        target=ints(edges["target"]).astype(np.int32),
+        action=codes_of(edges["action"], actions),
+        action_names=actions,
+        arguments=codes_of(edges["arguments"], texts),
+        argument_texts=texts,
     )
-    words = arrays.ids.view(">u8")
-    same, above = words[1:, 0] == words[:-1, 0], words[1:] > words[:-1]
-    if not bool(np.where(same, above[:, 1], above[:, 0]).all()):
-        raise GraphError(f"{folder}: the states are not in the order of their ids")
-    if (states, len(arrays.source)) != (manifest.counts.states, manifest.counts.edges):
-        raise GraphError(f"{folder}: the tables are not as long as the manifest says")
 
 
 class DumpView(StateGraph):
@@ -252,6 +209,9 @@ class DumpView(StateGraph):
     def __init__(self, manifest: DumpManifest, arrays: DumpArrays, folder: Path) -> None:
         super().__init__(
             folder=folder,
+            title=manifest.model,
+            complete=manifest.complete,
+            columns=arrays.columns,
             ids=arrays.ids,
             expanded=arrays.expanded,
             source=arrays.source,
@@ -260,19 +220,8 @@ class DumpView(StateGraph):
             number=np.arange(len(arrays.source), dtype=np.int32),
         )
         self.manifest = manifest
-        self.fields = manifest.variables
         self.actions = arrays.action_names
         self._arrays = arrays
-
-    @property
-    def title(self) -> str:
-        """The name of the model."""
-        return self.manifest.model
-
-    @property
-    def complete(self) -> bool | None:
-        """Whether TLC explored every state within the bounds; none if unknown."""
-        return self.manifest.complete
 
     @property
     def detail(self) -> Tree:
@@ -304,15 +253,6 @@ class DumpView(StateGraph):
     def edge_texts(self) -> Mapping[str, tuple[Sequence[str], Rows]]:
         """Give the arguments of labels."""
         return {"arguments": (self._arrays.argument_texts, self._arrays.arguments[self.out_edge])}
-
-    def columns(self, fields: Sequence[str]) -> Columns:
-        """Give the values of some variables in all states."""
-        return Columns(self._arrays.values, {name: self._arrays.nodes[name] for name in fields})
-
-    def state(self, row: int) -> dict[str, Value]:
-        """Give a state as values, by the names of its variables."""
-        arrays = self._arrays
-        return {name: arrays.values.value(int(arrays.nodes[name][row])) for name in self.fields}
 
     def tree(self, row: int) -> Tree:
         """Give a state as plain JSON values."""

@@ -26,7 +26,7 @@ from canvass.graph.dump_folder import (
     write_dump_graph,
 )
 from canvass.graph.folders import ID_BYTES, Rows, file_digest, need_place, scratch_beside
-from canvass.graph.values import Interner
+from canvass.graph.values import Columns, Interner
 from canvass.spec.files import modules_of
 from canvass.steps.distinct import distinct_rows
 from canvass.tlc.config import TlcConfig
@@ -133,11 +133,10 @@ class _Reading:
         }
         values, numbering = self.values.sealed(nodes.values())
         return DumpArrays(
-            values=values,
+            columns=Columns(values, {name: numbering[of] for name, of in nodes.items()}),
             ids=ids[first],
             initial=initial,
             expanded=expanded,
-            nodes={name: numbering[column] for name, column in nodes.items()},
             source=np.ascontiguousarray(edges[:, 0]),
             target=np.ascontiguousarray(edges[:, 1]),
             action=np.ascontiguousarray(edges[:, 2]),

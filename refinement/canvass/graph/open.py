@@ -10,15 +10,8 @@ from canvass.graph.folders import decode_manifest
 from canvass.graph.view import StateGraph
 
 
-def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
+def open_view(folder: Path) -> StateGraph:
     """Open a folder that ``canvass graph build`` made.
-
-    Parameters
-    ----------
-    folder
-        Of the graph.
-    verify
-        Whether to compare the files with the digests in the manifest.
 
     Raises
     ------
@@ -27,5 +20,5 @@ def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
     """
     manifest: Manifest | DumpManifest = decode_manifest(folder, Manifest | DumpManifest)
     if isinstance(manifest, DumpManifest):
-        return DumpView(manifest, read_dump_graph(folder, manifest, verify=verify), folder)
-    return MemberView(open_graph(folder, verify=verify), folder)
+        return DumpView(manifest, read_dump_graph(folder, manifest), folder)
+    return MemberView(open_graph(folder), folder)

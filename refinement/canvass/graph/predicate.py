@@ -1,8 +1,7 @@
 """`Predicate`: a condition on states, evaluated once for each distinct combination of the values of
 the variables that it names.
 
-`canvass.graph.syntax` reads the language; here each node of the tree becomes a Python function of
-one state (`Compiler`), and `evaluate` calls it. Python never evaluates the text itself.
+`canvass.graph.syntax` reads the language; here the `Evaluator` evaluates the tree in one state.
 ``docs/guide/graph.md`` describes the language. Every operator is total: a value that is absent is
 None, and no comparison with it holds. A certain mistake is an error with its column: a name that is
 no field, a field that no record has, an operator with operands of the wrong kind.
@@ -11,6 +10,7 @@ no field, a field that no record has, an operator with operands of the wrong kin
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,22 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph.folders import Rows
-from canvass.graph.syntax import (
-    Binary,
-    Field,
-    Index,
-    Items,
-    Literal,
-    Name,
-    Node,
-    PredicateError,
-    Quantified,
-    Unary,
-    names_in,
-    near,
-    parse_expressions,
-    strings_in,
-)
+from canvass.graph.syntax import Node, PredicateError, names_in, near, parse_expressions, strings_in
 from canvass.graph.values import Columns, ValueTable
 from canvass.graph.view import StateGraph
 from canvass.steps.distinct import distinct_rows
@@ -44,8 +29,6 @@ from canvass.tlc.values import Function, ModelValue, Value, same
 Mask = NDArray[np.bool_]
 Env = dict[str, Any]
 """The values of fields and bound variables in one state."""
-Asked = Callable[[Env], Any]
-"""An expression as a function of one state; None for an absent value."""
 OnProgress = Callable[[int, int], object]
 """Called now and then with how many combinations were evaluated, and how many there are."""
 
@@ -54,12 +37,15 @@ MAX_PAIRS: Final = 50_000_000
 _PROGRESS_EVERY: Final = 1 << 16
 _DENSE: Final = 1 << 22
 """Tables of codes up to this size, or up to four for each row, are not too large."""
-_ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
+_ORDERS: Final[dict[str, Callable[[int, int], Any]]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
 }
+_CALCULATIONS: Final = {**_ORDERS, "+": operator.add, "-": operator.sub}
+_GOES_ON: Final = {"and": True, "or": False, "=>": True}
+"""The value of the left side with which the right side decides."""
 _FOLDS: Final[dict[str, Callable[[Iterable[bool]], Any]]] = {"any": any, "all": all, "count": sum}
 _COLLECTIONS: Final = (frozenset, tuple, Function)
 
@@ -83,14 +69,13 @@ def kind_of(value: Any) -> str:
 class _Met:
     """The bases of a path in all states: unfit kinds, the names of fields, and whether one fits."""
 
-    refuse: Callable[[], None]
     kinds: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     found: bool = False
 
 
-class Compiler:
-    """Makes functions of the nodes of one expression.
+class Evaluator:
+    """Evaluates the nodes of one expression, state by state.
 
     Parameters
     ----------
@@ -103,7 +88,41 @@ class Compiler:
     def __init__(self, fields: Sequence[str], table: ValueTable) -> None:
         self.fields, self.table = fields, table
         self.pairs = 0
-        self._met: list[_Met] = []
+        self._met: defaultdict[Node, _Met] = defaultdict(_Met)
+        self._kinds: dict[str, Callable[[Node, Env], Any]] = {
+            "literal": self._literal,
+            "name": self._name,
+            "field": self._field,
+            "index": self._index,
+            **dict.fromkeys(("set", "tuple"), self._items),
+            **dict.fromkeys(_FOLDS, self._quantified),
+            **dict.fromkeys((*_GOES_ON, "not"), self._connected),
+            **dict.fromkeys(("=", "!="), self._equal),
+            **dict.fromkeys(_CALCULATIONS, self._calculated),
+            **dict.fromkeys(("DOMAIN", ".."), self._misplaced),
+            "negative": self._negative,
+            "in": self._is_in,
+            "has": self._has,
+            "len": self._length,
+        }
+
+    def check_names(self, node: Node) -> None:
+        """Refuse names that are neither fields nor model values.
+
+        Raises
+        ------
+        PredicateError
+            If there is one.
+        """
+        for one in names_in(node):
+            name = str(one.value)
+            if name in self.fields or name in self.table.model_values:
+                continue
+            if name in self.table.strings:
+                hint = f'; did you mean "{name}", in quotes'
+            else:
+                hint = near(name, (*self.fields, *self.table.model_values))
+            raise PredicateError(f"no field {name}{hint}", one.at)
 
     def finish(self) -> None:
         """Refuse paths that no state has.
@@ -113,264 +132,179 @@ class Compiler:
         PredicateError
             If there is one.
         """
-        for met in self._met:
+        for node, met in self._met.items():
             if not met.found:
-                met.refuse()
+                self._refuse(node, met)
 
-    def condition(self, node: Node, bound: frozenset[str] = frozenset()) -> Asked:
-        """Compile an expression that must be true, false or absent."""
-        inner = self.of(node, bound)
-
-        def ask(env: Env) -> bool:
-            value = inner(env)
-            if value is not None and type(value) is not bool:
-                reason = f"a condition was expected; this is {kind_of(value)}"
-                raise PredicateError(reason, node.at)
-            return value is True
-
-        return ask
-
-    def number(self, node: Node, what: str, at: int, bound: frozenset[str]) -> Asked:
-        """Compile an expression that must be a number or absent."""
-        inner = self.of(node, bound)
-
-        def ask(env: Env) -> int | None:
-            value = inner(env)
-            if value is not None and type(value) is not int:
-                raise PredicateError(f"{what} needs numbers; there is {kind_of(value)}", at)
+    def condition(self, node: Node, env: Env) -> bool:
+        """Evaluate an expression that must be true, false or absent."""
+        value = self._kinds[node.kind](node, env)
+        if value is True or value is False:
             return value
+        if value is not None:
+            raise PredicateError(f"a condition was expected; this is {kind_of(value)}", node.at)
+        return False
 
-        return ask
+    def value(self, node: Node, env: Env) -> Any:
+        """Evaluate any expression."""
+        return self._kinds[node.kind](node, env)
 
-    def of(self, node: Node, bound: frozenset[str] = frozenset()) -> Asked:
-        """Compile any expression; ``bound`` are the variables of quantifiers around it."""
-        match node:
-            case Literal(value=value):
-                return lambda _: value
-            case Name():
-                return self._name(node, bound)
-            case Field():
-                return self._field(node, bound)
-            case Index():
-                return self._index(node, bound)
-            case Items(ordered=ordered, items=items):
-                parts = [self.of(item, bound) for item in items]
-                made = tuple if ordered else frozenset
+    def _literal(self, node: Node, _: Env) -> Any:
+        return node.value
 
-                def ask(env: Env) -> Any:
-                    values = [part(env) for part in parts]
-                    return None if None in values else made(values)
+    def _name(self, node: Node, env: Env) -> Any:
+        found = env.get(node.value, env)
+        return ModelValue(str(node.value)) if found is env else found
 
-                return ask
-            case Quantified():
-                return self._quantified(node, bound)
-            case Unary():
-                return self._unary(node, bound)
-            case Binary():
-                return self._binary(node, bound)
+    def _items(self, node: Node, env: Env) -> Any:
+        values = [self.value(part, env) for part in node.parts]
+        return None if None in values else (tuple if node.kind == "tuple" else frozenset)(values)
 
-    def _name(self, node: Name, bound: frozenset[str]) -> Asked:
-        name = node.name
-        if name in bound or name in self.fields:
-            return operator.itemgetter(name)
-        if name in self.table.model_values:
-            model = ModelValue(name)
-            return lambda _: model
-        if name in self.table.strings:
-            hint = f'; did you mean "{name}", in quotes'
-        else:
-            hint = near(name, (*self.fields, *self.table.model_values))
-        raise PredicateError(f"no field {name}{hint}", node.at)
+    def _connected(self, node: Node, env: Env) -> bool:
+        left = self.condition(node.parts[0], env)
+        if node.kind == "not":
+            return not left
+        if left is not _GOES_ON[node.kind]:
+            return node.kind != "and"
+        return self.condition(node.parts[1], env)
+
+    def _equal(self, node: Node, env: Env) -> bool:
+        one, two = node.parts
+        a, b = self._kinds[one.kind](one, env), self._kinds[two.kind](two, env)
+        return a is not None and b is not None and same(a, b) == (node.kind == "=")
+
+    def _number(self, node: Node, env: Env, what: str, at: int) -> int | None:
+        value = self._kinds[node.kind](node, env)
+        if value is not None and type(value) is not int:
+            raise PredicateError(f"{what} needs numbers; there is {kind_of(value)}", at)
+        return value
+
+    def _negative(self, node: Node, env: Env) -> int | None:
+        value = self._number(node.parts[0], env, "-", node.at)
+        return None if value is None else -value
+
+    def _calculated(self, node: Node, env: Env) -> Any:
+        one, two = node.parts
+        low = self._number(one, env, node.kind, node.at)
+        high = self._number(two, env, node.kind, node.at)
+        if low is None or high is None:
+            return False if node.kind in _ORDERS else None
+        return _CALCULATIONS[node.kind](low, high)
+
+    def _has(self, node: Node, env: Env) -> bool:
+        return self.value(node.parts[0], env) is not None
+
+    def _misplaced(self, node: Node, _: Env) -> Any:
+        what = "DOMAIN" if node.kind == "DOMAIN" else "a range"
+        raise PredicateError(f"{what} may stand after 'in' only", node.at)
+
+    def _length(self, node: Node, env: Env) -> int | None:
+        value = self.value(node.parts[0], env)
+        if value is not None and type(value) not in _COLLECTIONS:
+            reason = f"len needs a set, sequence, function or record; this is {kind_of(value)}"
+            raise PredicateError(reason, node.at)
+        return None if value is None else len(value)
 
     # --- paths ------------------------------------------------------------------------------------
 
-    def _field(self, node: Field, bound: frozenset[str]) -> Asked:
-        base, name = self.of(node.base, bound), node.name
+    def _field(self, node: Node, env: Env) -> Any:
+        of = node.parts[0]
+        base, met = self._kinds[of.kind](of, env), self._met[node]
+        if type(base) is Function:
+            if node.value in base:
+                met.found = True
+                return base[node.value]
+            met.names.update(argument for argument in base if type(argument) is str)
+        if base is not None:
+            met.kinds.add(kind_of(base))
+        return None
 
-        def refuse() -> None:
-            if met.kinds and not met.names:
-                hint = self._of_member(node) if met.kinds == {"a number"} else ""
-                said = " or ".join(sorted(met.kinds))
-                raise PredicateError(f"{said} has no field {name}{hint}", node.at)
-            names = met.names or self.table.field_names
-            if name not in names:
-                reason = f"no record here has a field {name}{near(name, names)}"
-                raise PredicateError(reason, node.at)
+    def _index(self, node: Node, env: Env) -> Any:
+        of, index = node.parts
+        base, key = self._kinds[of.kind](of, env), self._kinds[index.kind](index, env)
+        met = self._met[node]
+        if type(base) is tuple:
+            met.found = True
+            return base[key - 1] if type(key) is int and 1 <= key <= len(base) else None
+        if type(base) is Function:
+            met.found = True
+            return base.get(key) if type(key) is not bool else _at_truth(base, key)
+        if base is not None:
+            met.kinds.add(kind_of(base))
+        return None
 
-        met = _Met(refuse)
-        self._met.append(met)
-
-        def ask(env: Env) -> Any:
-            value = base(env)
-            if type(value) is Function:
-                if name in value:
-                    met.found = True
-                    return value[name]
-                met.names.update(argument for argument in value if type(argument) is str)
-            if value is not None:
-                met.kinds.add(kind_of(value))
-            return None
-
-        return ask
-
-    def _of_member(self, node: Field) -> str:
-        """Give the hint how to write a field of a member whose number is given."""
-        known = next((name for name in ("member", "members") if name in self.fields), None)
-        if known is None or not isinstance(node.base, Name) or node.base.name in self.fields:
-            return ""
-        number = node.base.name
-        return f"; {number} is the number of a member: write {known}[{number}].{node.name}"
-
-    def _index(self, node: Index, bound: frozenset[str]) -> Asked:
-        base, index = self.of(node.base, bound), self.of(node.index, bound)
-
-        def refuse() -> None:
-            if met.kinds:
-                said = " or ".join(sorted(met.kinds))
+    def _refuse(self, node: Node, met: _Met) -> None:
+        said = " or ".join(sorted(met.kinds))
+        if node.kind == "index":
+            if said:
                 reason = f"a function or sequence was expected before [; this is {said}"
                 raise PredicateError(reason, node.at)
+            return
+        if said and not met.names:
+            hint = self._of_member(node) if met.kinds == {"a number"} else ""
+            raise PredicateError(f"{said} has no field {node.value}{hint}", node.at)
+        names = met.names or self.table.field_names
+        if node.value not in names:
+            reason = f"no record here has a field {node.value}{near(str(node.value), names)}"
+            raise PredicateError(reason, node.at)
 
-        met = _Met(refuse)
-        self._met.append(met)
+    def _of_member(self, node: Node) -> str:
+        """Give the hint how to write a field of a member whose number is given."""
+        known = next((name for name in ("member", "members") if name in self.fields), None)
+        base = node.parts[0]
+        if known is None or base.kind != "name" or base.value in self.fields:
+            return ""
+        number = base.value
+        return f"; {number} is the number of a member: write {known}[{number}].{node.value}"
 
-        def ask(env: Env) -> Any:
-            value, key = base(env), index(env)
-            if type(value) is tuple:
-                met.found = True
-                inside = type(key) is int and 1 <= key <= len(value)
-                return value[key - 1] if inside else None
-            if type(value) is Function:
-                met.found = True
-                return value.get(key) if type(key) is not bool else _at_truth(value, key)
-            if value is not None:
-                met.kinds.add(kind_of(value))
-            return None
+    # --- collections ------------------------------------------------------------------------------
 
-        return ask
-
-    # --- operators --------------------------------------------------------------------------------
-
-    def _unary(self, node: Unary, bound: frozenset[str]) -> Asked:
-        if node.operator == "not":
-            condition = self.condition(node.operand, bound)
-            return lambda env: not condition(env)
-        if node.operator == "-":
-            number = self.number(node.operand, "-", node.at, bound)
-            return lambda env: None if (value := number(env)) is None else -value
-        operand = self.of(node.operand, bound)
-        if node.operator == "has":
-            return lambda env: operand(env) is not None
-        if node.operator != "len":
-            raise PredicateError("DOMAIN may stand after 'in' only", node.at)
-
-        def ask(env: Env) -> int | None:
-            value = operand(env)
-            if value is not None and type(value) not in _COLLECTIONS:
-                said = kind_of(value)
-                reason = f"len needs a set, sequence, function or record; this is {said}"
+    def _is_in(self, node: Node, env: Env) -> bool:
+        element, domain = node.parts
+        value, members = self.value(element, env), self._members(domain, env)
+        if domain.kind == "..":
+            if value is not None and type(value) is not int:
+                reason = f"in a range needs numbers; there is {kind_of(value)}"
                 raise PredicateError(reason, node.at)
-            return None if value is None else len(value)
+            return value in members
+        return value is not None and any(same(value, one) for one in members)
 
-        return ask
+    def _members(self, node: Node, env: Env) -> Collection[Any]:
+        """Give the elements, items, arguments, or numbers of a range."""
+        if node.kind == "..":
+            least, most = (self._number(part, env, "..", node.at) for part in node.parts)
+            return range(0) if least is None or most is None else range(least, most + 1)
+        if node.kind in ("set", "tuple"):
+            values = [one for part in node.parts if (one := self.value(part, env)) is not None]
+            return values if node.kind == "tuple" else _distinct(values)
+        of = node.parts[0] if node.kind == "DOMAIN" else node
+        value = self.value(of, env)
+        if value is None:
+            return ()
+        if type(value) not in _COLLECTIONS:
+            reason = f"a set, sequence or function was expected; this is {kind_of(value)}"
+            raise PredicateError(reason, of.at)
+        if node.kind != "DOMAIN":
+            found: Collection[Any] = value
+            return found
+        if type(value) is frozenset:
+            raise PredicateError("a set has no DOMAIN", of.at)
+        return range(1, len(value) + 1) if type(value) is tuple else value
 
-    def _binary(self, node: Binary, bound: frozenset[str]) -> Asked:
-        name, left, right = node.operator, node.left, node.right
-        if name in ("and", "or", "=>"):
-            one, two = self.condition(left, bound), self.condition(right, bound)
-            if name == "and":
-                return lambda env: one(env) and two(env)
-            if name == "or":
-                return lambda env: one(env) or two(env)
-            return lambda env: not one(env) or two(env)
-        if name in ("=", "!="):
-            first, second, wanted = self.of(left, bound), self.of(right, bound), name == "="
+    def _quantified(self, node: Node, env: Env) -> Any:
+        domain, body = node.parts
+        visited, inner = self._members(domain, env), dict(env)
+        if len(visited) > MAX_PAIRS:
+            raise _too_many(node)
 
-            def equal(env: Env) -> bool:
-                a, b = first(env), second(env)
-                return a is not None and b is not None and same(a, b) == wanted
-
-            return equal
-        if name == "in":
-            return self._is_in(node, bound)
-        if name == "..":
-            raise PredicateError("a range may stand after 'in' only", node.at)
-        low, high = (self.number(one, name, node.at, bound) for one in (left, right))
-        order = _ORDERS.get(name)
-        combine = order or (operator.add if name == "+" else operator.sub)
-        nothing = False if order else None
-
-        def ask(env: Env) -> Any:
-            a, b = low(env), high(env)
-            return nothing if a is None or b is None else combine(a, b)
-
-        return ask
-
-    def _is_in(self, node: Binary, bound: frozenset[str]) -> Asked:
-        members = self._domain(node.right, bound)
-        if isinstance(node.right, Binary) and node.right.operator == "..":
-            element = self.number(node.left, "in a range", node.at, bound)
-            return lambda env: (number := element(env)) is not None and number in members(env)
-        element = self.of(node.left, bound)
-
-        def ask(env: Env) -> bool:
-            value = element(env)
-            return value is not None and any(same(value, one) for one in members(env))
-
-        return ask
-
-    # --- quantifiers ------------------------------------------------------------------------------
-
-    def _domain(self, node: Node, bound: frozenset[str]) -> Asked:
-        """Compile a collection: elements, items, arguments, or numbers of a range."""
-        if isinstance(node, Binary) and node.operator == "..":
-            low, high = (self.number(one, "..", node.at, bound) for one in (node.left, node.right))
-
-            def limits(env: Env) -> range:
-                least, most = low(env), high(env)
-                return range(0) if least is None or most is None else range(least, most + 1)
-
-            return limits
-        if isinstance(node, Items):
-            parts = [self.of(item, bound) for item in node.items]
-            once = (lambda values: values) if node.ordered else _distinct
-            return lambda env: once([one for part in parts if (one := part(env)) is not None])
-        positions = isinstance(node, Unary) and node.operator == "DOMAIN"
-        of = node.operand if isinstance(node, Unary) and positions else node
-        inner = self.of(of, bound)
-
-        def members(env: Env) -> Collection[Any]:
-            value = inner(env)
-            if value is None:
-                return ()
-            if type(value) not in _COLLECTIONS:
-                reason = f"a set, sequence or function was expected; this is {kind_of(value)}"
-                raise PredicateError(reason, of.at)
-            if positions and type(value) is frozenset:
-                raise PredicateError("a set has no DOMAIN", of.at)
-            return range(1, len(value) + 1) if positions and type(value) is tuple else value
-
-        return members
-
-    def _quantified(self, node: Quantified, bound: frozenset[str]) -> Asked:
-        members, name = self._domain(node.domain, bound), node.variable
-        body = self.condition(node.body, bound | {name})
-        fold = _FOLDS[node.operator]
-
-        def ask(env: Env) -> Any:
-            visited, inner = members(env), dict(env)
-            if len(visited) > MAX_PAIRS:
+        def holds(value: Any) -> bool:
+            self.pairs += 1
+            if self.pairs > MAX_PAIRS:
                 raise _too_many(node)
+            inner[str(node.value)] = value
+            return self.condition(body, inner)
 
-            def holds(value: Any) -> bool:
-                self.pairs += 1
-                if self.pairs > MAX_PAIRS:
-                    raise _too_many(node)
-                inner[name] = value
-                return bool(body(inner))
-
-            return fold(map(holds, visited))
-
-        return ask
+        return _FOLDS[node.kind](map(holds, visited))
 
 
 def _too_many(node: Node) -> PredicateError:
@@ -453,11 +387,12 @@ def evaluate(graph: StateGraph, text: str, on_progress: OnProgress | None = None
 def _evaluate(
     graph: StateGraph, node: Node, on_progress: OnProgress | None, *, condition: bool = False
 ) -> Answers:
-    named = sorted({name.name for name in names_in([node])} & set(graph.fields))
+    named = sorted({str(name.value) for name in names_in(node)} & set(graph.fields))
     columns = graph.columns(named)
     table = columns.values
-    compiler = Compiler(graph.fields, table)
-    ask = compiler.condition(node) if condition else compiler.of(node)
+    evaluator = Evaluator(graph.fields, table)
+    evaluator.check_names(node)
+    ask = evaluator.condition if condition else evaluator.value
     rows, of = _combinations(columns, graph.state_count)
     nodes = [columns.nodes[name][rows].tolist() for name in named]
     # The values of one field are needed once; those of several, in many combinations.
@@ -469,8 +404,8 @@ def _evaluate(
         parts = [some[done : done + _PROGRESS_EVERY] for some in nodes]
         for combination in zip(*parts, strict=True) if parts else [()]:
             state = zip(named, values, combination, strict=True)
-            found.append(ask({name: value(node) for name, value, node in state}))
-    compiler.finish()
+            found.append(ask(node, {name: value(number) for name, value, number in state}))
+    evaluator.finish()
     return Answers(found, of)
 
 
@@ -520,7 +455,7 @@ class Predicate:
             One line for each string, with a similar string. Empty for most conditions; show it when
             the condition holds nowhere.
         """
-        named = {name.name for name in names_in([self.node])} & set(graph.fields)
+        named = {str(name.value) for name in names_in(self.node)} & set(graph.fields)
         table = graph.columns(sorted(named)).values
         return [
             f"column {literal.at}: no state has the string {literal.value!a}"

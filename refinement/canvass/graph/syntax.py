@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
@@ -31,17 +31,17 @@ single: expression
 several: _list
 _list: expression ("," expression)*
 
-?expression: disjuncts | disjuncts IMPLIES expression -> binary
+?expression: disjuncts | disjuncts IMPLIES expression -> operation
 ?disjuncts: disjunction | OR disjunction -> leading
-?disjunction: conjuncts | disjunction OR conjuncts -> binary
+?disjunction: conjuncts | disjunction OR conjuncts -> operation
 ?conjuncts: conjunction | AND conjunction -> leading
-?conjunction: negation | conjunction AND negation -> binary
+?conjunction: negation | conjunction AND negation -> operation
 ?negation: comparison | open | NOT negation -> unary
 ?open: (EVERY | SOME) NAME IN range ":" expression -> quantified
-?comparison: sum | sum COMPARISON (sum | open) -> binary | sum IN range -> binary
+?comparison: sum | sum COMPARISON (sum | open) -> operation | sum IN range -> operation
     | sum (NOT IN | NOT_IN) range -> not_in
-?range: sum | sum RANGE sum -> binary
-?sum: signed | sum (PLUS | MINUS) signed -> binary
+?range: sum | sum RANGE sum -> operation
+?sum: signed | sum (PLUS | MINUS) signed -> operation
 ?signed: path | MINUS signed -> negative | DOMAIN path -> unary
 ?path: value | path "." NAME -> field | path LEFT_BRACKET _list "]" -> index
 ?value: NUMBER -> number | STRING -> string | NAME -> name | FUNCTION "(" expression ")" -> call
@@ -111,80 +111,28 @@ class PredicateError(GraphError):
         self.column = column
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A number, a string or a truth value."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """An expression.
+
+    Attributes
+    ----------
+    at
+        Its column, from 1.
+    kind
+        ``literal``, ``name``, ``field`` (``base.name``), ``index`` (``base[index]``), ``set`` or
+        ``tuple`` of items, a quantifier (``any``, ``all``, ``count``), ``negative``, or the name of
+        an operator: ``not``, ``len``, ``has``, ``DOMAIN``, ``and``, ``=``, ``in``, ``..``, ``+``.
+    parts
+        The expressions that it is made of; of a quantifier its domain and its body.
+    value
+        Of a literal; else the name of a field or of a variable.
+    """
 
     at: int
-    value: int | str | bool
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A field of the state, a name that a quantifier binds, or a model value."""
-
-    at: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field of a record: ``base.name``."""
-
-    at: int
-    base: Node
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Index:
-    """A value of a function or an item of a sequence: ``base[index]``."""
-
-    at: int
-    base: Node
-    index: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Unary:
-    """``not x``, ``-x``, ``len(x)``, ``has(x)`` or ``DOMAIN x``."""
-
-    at: int
-    operator: str
-    operand: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """An operator between two operands; ``in`` is one."""
-
-    at: int
-    operator: str
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """``{x, y}`` or ``<<x, y>>``."""
-
-    at: int
-    ordered: bool
-    items: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Quantified:
-    """``any(x in domain: body)``, ``all(..)`` or ``count(..)``."""
-
-    at: int
-    operator: str
-    variable: str
-    domain: Node
-    body: Node
-
-
-Node: TypeAlias = Literal | Name | Field | Index | Unary | Binary | Items | Quantified
+    kind: str
+    parts: tuple[Node, ...] = ()
+    value: int | str | bool = ""
 
 
 def _column(token: Token) -> int:
@@ -207,56 +155,57 @@ class _Tree(Transformer[Token, tuple[Node, ...]]):
     def leading(self, _: Token, node: Node) -> Node:
         return node
 
-    def binary(self, left: Node, sign: Token, right: Node) -> Node:
-        return Binary(_column(sign), _operator(sign), left, right)
+    def operation(self, left: Node, sign: Token, right: Node) -> Node:
+        return Node(_column(sign), _operator(sign), (left, right))
 
     def unary(self, sign: Token, operand: Node) -> Node:
-        return Unary(_column(sign), _operator(sign), operand)
+        return Node(_column(sign), _operator(sign), (operand,))
 
     def not_in(self, left: Node, sign: Token, *rest: Token | Node) -> Node:
         at, right = _column(sign), rest[-1]
         assert not isinstance(right, Token)
-        return Unary(at, "not", Binary(at, "in", left, right))
+        return Node(at, "not", (Node(at, "in", (left, right)),))
 
     def negative(self, sign: Token, operand: Node) -> Node:
-        if isinstance(operand, Literal) and type(operand.value) is int:
-            return Literal(_column(sign), -operand.value)
-        return self.unary(sign, operand)
+        if operand.kind == "literal" and type(operand.value) is int:
+            return Node(_column(sign), "literal", value=-operand.value)
+        return Node(_column(sign), "negative", (operand,))
 
     def field(self, base: Node, name: Token) -> Node:
-        return Field(_column(name), base, str(name))
+        return Node(_column(name), "field", (base,), str(name))
 
     def index(self, base: Node, bracket: Token, *items: Node) -> Node:
         # f[x, y] is f[<<x, y>>].
         at = _column(bracket)
-        return Index(at, base, items[0] if len(items) == 1 else Items(at, True, items))
+        return Node(at, "index", (base, items[0] if len(items) == 1 else Node(at, "tuple", items)))
 
     def number(self, token: Token) -> Node:
         # Digits are counted first: Python refuses to read a number of thousands of digits.
         if len(token) > 16 or int(token) > MAX_INTEGER:
             raise PredicateError("the number is too large", _column(token))
-        return Literal(_column(token), int(token))
+        return Node(_column(token), "literal", value=int(token))
 
     def string(self, token: Token) -> Node:
         def unescaped(found: re.Match[str]) -> str:
             return _ESCAPED.get(found[1], found[1])
 
-        return Literal(_column(token), re.sub(r"\\(.)", unescaped, token[1:-1], flags=re.DOTALL))
+        text = re.sub(r"\\(.)", unescaped, token[1:-1], flags=re.DOTALL)
+        return Node(_column(token), "literal", value=text)
 
     def name(self, token: Token) -> Node:
         if token in _TRUTH:
-            return Literal(_column(token), _TRUTH[token])
-        return Name(_column(token), str(token))
+            return Node(_column(token), "literal", value=_TRUTH[token])
+        return Node(_column(token), "name", value=str(token))
 
     def call(self, function: Token, operand: Node) -> Node:
-        return Unary(_column(function), _CALLS[function], operand)
+        return Node(_column(function), _CALLS[function], (operand,))
 
     def quantified(self, sign: Token, name: Token, _: Token, domain: Node, body: Node) -> Node:
-        return Quantified(_column(sign), _operator(sign), str(name), domain, body)
+        return Node(_column(sign), _operator(sign), (domain, body), str(name))
 
     def items(self, opening: Token, *items: Node | None) -> Node:
         there = tuple(item for item in items if item is not None)
-        return Items(_column(opening), opening.type == "LEFT_TUPLE", there)
+        return Node(_column(opening), "tuple" if opening.type == "LEFT_TUPLE" else "set", there)
 
     def FUNCTION(self, token: Token) -> Token:  # noqa: N802 (Lark calls it by the terminal's name)
         if token not in _CALLS:
@@ -297,25 +246,6 @@ def _refusal(error: UnexpectedToken, text: str) -> PredicateError:
     return PredicateError(f"{expected} was expected, not {there}", at)
 
 
-def parts_of(node: Node) -> tuple[Node, ...]:
-    """Give the expressions that an expression is made of."""
-    match node:
-        case Literal() | Name():
-            return ()
-        case Field():
-            return (node.base,)
-        case Index():
-            return (node.base, node.index)
-        case Unary():
-            return (node.operand,)
-        case Binary():
-            return (node.left, node.right)
-        case Items():
-            return node.items
-        case Quantified():
-            return (node.domain, node.body)
-
-
 def parse_expressions(text: str, *, several: bool) -> tuple[Node, ...]:
     """Read an expression, or several with commas between them.
 
@@ -338,30 +268,29 @@ def parse_expressions(text: str, *, several: bool) -> tuple[Node, ...]:
     nodes = cast("tuple[Node, ...]", read)  # What the transformer makes of the whole text.
     level: list[Node] = list(nodes)
     for _ in range(MAX_HEIGHT):
-        level = [part for node in level for part in parts_of(node)]
+        level = [part for node in level for part in node.parts]
     if level:
         raise PredicateError(f"more than {MAX_HEIGHT} operators within each other", level[0].at)
     return nodes
 
 
-def names_in(nodes: Iterable[Node]) -> Iterator[Name]:
-    """Give the names in expressions that no quantifier binds."""
-    for node in nodes:
-        if isinstance(node, Name):
-            yield node
-        elif isinstance(node, Quantified):
-            yield from names_in([node.domain])
-            inner = names_in([node.body])
-            yield from (name for name in inner if name.name != node.variable)
-        else:
-            yield from names_in(parts_of(node))
-
-
-def strings_in(node: Node) -> Iterator[Literal]:
-    """Give the strings in an expression."""
-    if isinstance(node, Literal) and isinstance(node.value, str):
+def names_in(node: Node) -> Iterator[Node]:
+    """Give the names in an expression that no quantifier binds."""
+    if node.kind == "name":
         yield node
-    for part in parts_of(node):
+    elif node.kind in _QUANTIFIERS:
+        yield from names_in(node.parts[0])
+        yield from (name for name in names_in(node.parts[1]) if name.value != node.value)
+    else:
+        for part in node.parts:
+            yield from names_in(part)
+
+
+def strings_in(node: Node) -> Iterator[Node]:
+    """Give the strings in an expression."""
+    if node.kind == "literal" and isinstance(node.value, str):
+        yield node
+    for part in node.parts:
         yield from strings_in(part)
 
 

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from canvass.graph import GraphError
 from canvass.graph.folders import ID_BYTES, Offsets, Rows, lists_of
 from canvass.steps.distinct import offsets_of, places_of
 from canvass.tlc.parse import parse_value
@@ -26,7 +25,6 @@ from canvass.tlc.values import (
     Function,
     ModelValue,
     Value,
-    check_integer,
     format_string,
     format_value,
     ordered,
@@ -119,27 +117,6 @@ class ValueTable:
         places = np.unique(self.scalar[self.kind == kind]).tolist()
         return tuple(self.pool[place] for place in places)
 
-    def check(self) -> None:
-        """Check that all references exist.
-
-        Raises
-        ------
-        GraphError
-            If one does not.
-        """
-        counts = np.diff(self.offsets)
-        owners = np.repeat(np.arange(len(self)), counts)
-        widths = np.array([len(each) if type(each) is tuple else 0 for each in self.pool])
-        records = self.kind == Kind.RECORD
-        if not (
-            len(owners) == len(self.children)
-            and bool(((self.children >= 0) & (self.children < owners)).all())
-            and not counts[self.kind < COMPOSITE].any()
-            and not (counts[self.kind == Kind.FUNCTION] % 2).any()
-            and bool((counts[records] == widths[self.scalar[records]]).all())
-        ):
-            raise GraphError("the table of values refers to values that do not exist")
-
     def to_table(self) -> pa.Table:
         """Give the table of the folder; `from_table` reads it."""
         texts = pa.array([_text(each) for each in self.pool], type=pa.string())
@@ -157,13 +134,7 @@ class ValueTable:
 
     @classmethod
     def from_table(cls, table: pa.Table) -> ValueTable:
-        """Read the table of a folder.
-
-        Raises
-        ------
-        ValueError
-            If a text is not that of a value of its kind.
-        """
+        """Read the table of a folder."""
         kinds = np.array([_KINDS.index(name) for name in table["kind"].to_pylist()], np.uint8)
         texts = table["text"].combine_chunks().dictionary_encode(null_encoding="encode")
         texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
@@ -182,23 +153,16 @@ def _text(scalar: Any) -> str | None:
     return scalar if scalar is None or isinstance(scalar, str) else format_value(scalar)
 
 
-def _read(kind: Kind, text: str | None) -> Any:
-    if (text is None) is not (kind in (Kind.SET, Kind.SEQ, Kind.FUNCTION)):
-        raise ValueError(f"a {kind.name.lower()} has no text {text!a}")
-    if text is None:
-        return None
+def _read(kind: Kind, text: str) -> Any:
     match kind:
         case Kind.BOOL:
-            return {"FALSE": False, "TRUE": True}[text]
+            return text == "TRUE"
         case Kind.INT:
-            return check_integer(int(text))
-        case Kind.STR:
-            format_string(text)
-            return text
-        case Kind.MODEL:
-            return ModelValue(text).name
+            return int(text)
+        case Kind.RECORD:
+            return tuple(text.split(","))
         case _:
-            return tuple(ModelValue(name).name for name in text.split(","))
+            return text
 
 
 def tree_of(value: Value) -> Any:

@@ -82,8 +82,12 @@ class StateGraph(ABC):
 
     Parameters
     ----------
-    folder
-        The folder of the graph.
+    folder, title
+        The folder of the graph, and the name of the model.
+    complete
+        Whether all reachable states were expanded, none if unknown.
+    columns
+        The variables of the state, with which a path in a predicate begins.
     ids
         16 bytes for each state, ascending.
     expanded
@@ -100,13 +104,14 @@ class StateGraph(ABC):
     """``member``: made by ``canvass graph build``; ``tlc``: by a dump of any model."""
     actions: tuple[str, ...]
     """The names of the actions; the index is the code in ``out_action``."""
-    fields: tuple[str, ...]
-    """The variables of the state, with which a path in a predicate begins."""
 
     def __init__(
         self,
         *,
         folder: Path,
+        title: str,
+        complete: bool | None,
+        columns: Columns,
         ids: NDArray[np.uint8],
         expanded: NDArray[np.bool_],
         source: Rows,
@@ -114,23 +119,15 @@ class StateGraph(ABC):
         action: Rows,
         number: Rows,
     ) -> None:
-        self.folder = folder
+        self.folder, self.title, self.complete = folder, title, complete
+        self._columns = columns
+        self.fields = tuple(columns.nodes)
         self.ids = ids
         self.expanded = expanded
         self._source = source
         self._target = target
         self._action = action
         self._number = number
-
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """The name of the model."""
-
-    @property
-    @abstractmethod
-    def complete(self) -> bool | None:
-        """Whether all reachable states were expanded, none if unknown."""
 
     @property
     @abstractmethod
@@ -248,13 +245,14 @@ class StateGraph(ABC):
         each edge in the order of ``out_edge`` the place of its own, -1 for none.
         """
 
-    @abstractmethod
     def columns(self, fields: Sequence[str]) -> Columns:
         """Give the values of some of ``fields`` in all states."""
+        return Columns(self._columns.values, {name: self._columns.nodes[name] for name in fields})
 
-    @abstractmethod
-    def state(self, row: int) -> Mapping[str, Value]:
+    def state(self, row: int) -> dict[str, Value]:
         """Give a state as TLA+ values, by the names of its variables."""
+        values = self._columns.values
+        return {name: values.value(int(of[row])) for name, of in self._columns.nodes.items()}
 
     @abstractmethod
     def tree(self, row: int) -> Tree:

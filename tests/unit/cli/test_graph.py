@@ -7,13 +7,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from canvass.conformance.verify import make_lookup
 from canvass.graph import GraphError
-from canvass.graph.artifact import FILES, TABLES, open_graph
+from canvass.graph.artifact import FILES, open_graph
 from canvass.graph.build import cache_folder, load_model
 from canvass.spec import load_manifest
 from canvass.steps.distinct import EDGES_FILE, KEYS_FILE
@@ -53,15 +51,6 @@ def test_stats_say_what_the_manifest_of_the_spec_expects(command: Command, folde
     assert document["manifest"]["counts"]["expanded"] == entry.distinct_states
     assert sum(document["expandedByElectionState"].values()) == entry.distinct_states
     assert "Election.tla" in document["manifest"]["modules"]
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_tables_of_other_columns_are_one_error(folder: Path, tmp_path: Path, name: str) -> None:
-    spoilt = shutil.copytree(folder, tmp_path / "spoilt")
-    pq.write_table(pa.table({"source": [0.5]}), spoilt / name)
-
-    with pytest.raises(GraphError):
-        open_graph(spoilt, verify=False)
 
 
 def test_states_are_found_by_their_ids_and_paths_lead_between_them(

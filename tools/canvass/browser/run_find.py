@@ -96,7 +96,7 @@ def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> a
     if not where:
         return api.RunFound(count=0, events=0, shown=(), hints=(), fields=FIELDS, actions=ACTIONS)
     predicate = parse(where)
-    named = {one.name for one in names_in([predicate.node])}
+    named = {str(one.value) for one in names_in(predicate.node)}
     of_run = bool(named) and named <= _OF_RUN.keys()
     holds = predicate.mask(states)  # type: ignore[arg-type]
     hints = () if holds.any() else tuple(predicate.unknown_names(states))  # type: ignore[arg-type]

@@ -93,7 +93,7 @@ def build(
         import_dump(file, out, complete=whole, on_progress=read)
     else:
         _build_dump(model, config, out, options)
-    _show(open_view(out, verify=False))
+    _show(open_view(out))
 
 
 def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> None:
