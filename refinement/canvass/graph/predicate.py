@@ -27,7 +27,7 @@ from canvass.steps.distinct import distinct_rows
 from canvass.tlc.values import Function, ModelValue, Value, same
 
 Mask = NDArray[np.bool_]
-Env = dict[str, Any]
+Env = dict[Any, Any]
 """The values of fields and bound variables in one state."""
 OnProgress = Callable[[int, int], object]
 """Called now and then with how many combinations were evaluated, and how many there are."""
