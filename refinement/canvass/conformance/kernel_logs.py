@@ -9,7 +9,7 @@ node ``_UNKNOWN``, which violates nothing.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,44 @@ REPLACED: Final = -3
 _ROOT: Final = 0
 _UNKNOWN: Final = 1
 """The nodes of the empty log and of unknown contents; all others are numbered above them."""
+_DEEPEST: Final = 64
+"""The most nodes that are copied when a log is put on top of another one."""
+
+
+class Rows(NamedTuple):
+    """What the kernel reads of the events of a run: a value for each row, in the order of rows."""
+
+    member: Any
+    before: Any
+    """The row before in the same stream, -1 for a member with nothing on disk, -2 if not known,
+    ``REPLACED`` if the member starts with another disk than it left."""
+    recorded: Any
+    commit: Any
+    consumes: Any
+    """``CONSUMES_ENTRIES``, ``CONSUMES_TERM`` or 0."""
+    module_term: Any
+    leads: Any
+    """The term that the member leads outside elections after the step, else -1."""
+    source: Any
+    """The leadership whose log it records from; negative if none or not known."""
+    begins: Any
+    """The leadership that begins in it, else -1."""
+    checksums: Any
+    """Where its checksums begin; one place more at the end. Empty if none is followed."""
+
+
+class Logs(NamedTuple):
+    """The nodes of all logs."""
+
+    nodes: Any
+    """For each its parent, its start, the leadership that wrote it, and whether it is known."""
+    hashes: Any
+    terms: Any
+    """The term of each leadership."""
+    count: Any
+    """One number: of nodes."""
+    buffer: Any
+    """Scratch."""
 
 
 @compiled
@@ -45,97 +83,97 @@ def _mix(a: Any, b: int) -> Any:
 
 
 @compiled
-def _node_at(nodes: Any, node: int, position: int) -> int:
+def _same(a: Any, b: Any) -> bool:
+    """Whether two prefixes are equal; an unknown one (0) equals every other."""
+    return bool(a == 0 or b == 0 or a == b)
+
+
+@compiled
+def _node_at(logs: Any, node: int, position: int) -> int:
     """Give the node that holds a position: ``node``, or one below it."""
-    while node > _UNKNOWN and nodes[node, 1] >= position:
-        node = nodes[node, 0]
+    while node > _UNKNOWN and logs.nodes[node, 1] >= position:
+        node = logs.nodes[node, 0]
     return int(node)
 
 
 @compiled
-def _identity(nodes: Any, hashes: Any, node: Any, position: Any) -> Any:
-    """Give the identity of the prefix of that length; 0 if it is not known."""
-    if position <= 0:
-        return np.uint64(1)
-    at = _node_at(nodes, node, position)
-    if not nodes[at, 3]:
-        return np.uint64(0)
-    return _mix(hashes[at], position) | np.uint64(1)
+def _term(logs: Any, node: int) -> int:
+    return int(logs.terms[logs.nodes[node, 2]])
 
 
 @compiled
-def _new_node(
-    nodes: Any, hashes: Any, terms: Any, count: int, parent: int, start: int, leadership: int
-) -> int:
-    """Give the node for what a leadership writes above a log: a new one, numbered ``count``.
+def _identity(logs: Any, node: Any, position: Any) -> Any:
+    """Give the identity of the prefix of that length; 0 if it is not known."""
+    if position <= 0:
+        return np.uint64(1)
+    at = _node_at(logs, node, position)
+    if not logs.nodes[at, 3]:
+        return np.uint64(0)
+    return _mix(logs.hashes[at], position) | np.uint64(1)
 
-    If the log ends with the same term, its last node is given: term and position name the bytes.
+
+@compiled
+def _with_room(logs: Any) -> Any:
+    """Give the same nodes with room for those that a step may add."""
+    nodes, hashes = logs.nodes, logs.hashes
+    if len(nodes) < logs.count[0] + 3 * _DEEPEST + 4:
+        nodes = np.zeros((2 * len(nodes) + 256, 4), np.int64)
+        hashes = np.zeros(len(nodes), np.uint64)
+        nodes[: len(logs.nodes)] = logs.nodes
+        hashes[: len(logs.nodes)] = logs.hashes
+    return Logs(nodes, hashes, logs.terms, logs.count, logs.buffer)
+
+
+@compiled
+def _new_node(logs: Any, parent: int, start: int, leadership: int) -> int:
+    """Give the node for what a leadership writes above a log.
+
+    If the log ends with the same term, it is its last node: term and position name the bytes.
     """
     under = np.uint64(7)
     known = 1
     if start > 0:
-        below = _node_at(nodes, parent, start)
-        if below > _UNKNOWN and terms[nodes[below, 2]] == terms[leadership]:
+        below = _node_at(logs, parent, start)
+        if below > _UNKNOWN and _term(logs, below) == logs.terms[leadership]:
             return int(below)
-        known = nodes[below, 3]
-        under = hashes[below]
-    nodes[count, 0] = parent
-    nodes[count, 1] = start
-    nodes[count, 2] = leadership
-    nodes[count, 3] = known
-    hashes[count] = _mix(_mix(under, start), terms[leadership] + 3)
-    return count
+        known = logs.nodes[below, 3]
+        under = logs.hashes[below]
+    node = int(logs.count[0])
+    logs.count[0] += 1
+    logs.nodes[node, 0] = parent
+    logs.nodes[node, 1] = start
+    logs.nodes[node, 2] = leadership
+    logs.nodes[node, 3] = known
+    logs.hashes[node] = _mix(_mix(under, start), logs.terms[leadership] + 3)
+    return node
 
 
 @compiled
-def _put_on_top(
-    nodes: Any,
-    hashes: Any,
-    terms: Any,
-    count: int,
-    own: int,
-    length: int,
-    other: int,
-    end: int,
-    buffer: Any,
-) -> tuple[int, int]:
-    """Put what another log has from ``length`` to ``end`` on top of a log of that length.
+def _put_on_top(logs: Any, own: int, length: int, other: int, end: int) -> int:
+    """Put what a log has from ``length`` to ``end`` on top of another one of that length.
 
-    Parameters
-    ----------
-    nodes, hashes, terms, count
-        As for `_new_node`. There is room for as many new nodes as ``buffer`` holds.
-    own, other
-        The top nodes of the two logs.
-    buffer
-        Scratch.
-
-    Returns
-    -------
-    tuple
-        The top node of the log that results, and the number of nodes.
+    ``own`` is the top node of the latter, ``other`` that of the former. Gives the new top node.
     """
-    beneath = _identity(nodes, hashes, own, length)
-    if _same(beneath, _identity(nodes, hashes, other, length)):
-        return _node_at(nodes, other, end), count
+    beneath = _identity(logs, own, length)
+    if _same(beneath, _identity(logs, other, length)):
+        return _node_at(logs, other, end)
     # The log differs below: copy the nodes one by one.
     filled = 0
-    at = _node_at(nodes, other, end)
-    while filled < len(buffer) and at > _UNKNOWN:
-        buffer[filled] = at
+    at = _node_at(logs, other, end)
+    while filled < _DEEPEST and at > _UNKNOWN:
+        logs.buffer[filled] = at
         filled += 1
-        if nodes[at, 1] <= length:
+        if logs.nodes[at, 1] <= length:
             break
-        at = nodes[at, 0]
+        at = logs.nodes[at, 0]
     for n in range(filled - 1, -1, -1):
-        start = max(length, nodes[buffer[n], 1])
-        own = _new_node(nodes, hashes, terms, count, own, start, nodes[buffer[n], 2])
-        count = max(count, own + 1)
-    return own, count
+        start = max(length, logs.nodes[logs.buffer[n], 1])
+        own = _new_node(logs, own, start, logs.nodes[logs.buffer[n], 2])
+    return own
 
 
 @compiled
-def _mismatch(nodes: Any, terms: Any, one: int, other: int, length: int) -> int:
+def _mismatch(logs: Any, one: int, other: int, length: int) -> int:
     """Give the position up to which two logs differ although they agree above it, else -1.
 
     The logs are compared up to ``length``, from the top down. Logs that share a node are equal
@@ -143,136 +181,119 @@ def _mismatch(nodes: Any, terms: Any, one: int, other: int, length: int) -> int:
     """
     agreed = False
     position = length
-    one, other = _node_at(nodes, one, position), _node_at(nodes, other, position)
+    one, other = _node_at(logs, one, position), _node_at(logs, other, position)
     while one > _UNKNOWN and other > _UNKNOWN and one != other:
-        if terms[nodes[one, 2]] == terms[nodes[other, 2]]:
+        if _term(logs, one) == _term(logs, other):
             agreed = True
         elif agreed:
             return int(position)
-        position = max(nodes[one, 1], nodes[other, 1])
-        one, other = _node_at(nodes, one, position), _node_at(nodes, other, position)
+        position = max(logs.nodes[one, 1], logs.nodes[other, 1])
+        one, other = _node_at(logs, one, position), _node_at(logs, other, position)
     return -1
 
 
 @compiled
-def _misread(nodes: Any, terms: Any, top: int, start: Any, end: Any, begun: int) -> bool:
+def _misread(logs: Any, top: int, start: Any, end: Any, begun: int) -> bool:
     """Whether a step misreads the log from ``start`` to ``end``.
 
     The step reads it as the beginning of the term ``begun``, or, if that is -1, as entries within
     one term.
     """
-    node = _node_at(nodes, top, end)
+    node = _node_at(logs, top, end)
     if node <= _UNKNOWN:
         return False
-    term = terms[nodes[node, 2]]
+    term = _term(logs, node)
     if begun >= 0 and begun != term:
         return True
-    while nodes[node, 1] > start:
-        node = _node_at(nodes, node, nodes[node, 1])
+    while logs.nodes[node, 1] > start:
+        node = _node_at(logs, node, logs.nodes[node, 1])
         if node <= _UNKNOWN:
             return False
-        if terms[nodes[node, 2]] != term:
+        if _term(logs, node) != term:
             return True
     begins = True
     if start > 0:
-        below = _node_at(nodes, node, start)
+        below = _node_at(logs, node, start)
         if below <= _UNKNOWN:
             return False
-        begins = terms[nodes[below, 2]] != term
+        begins = _term(logs, below) != term
     return bool(begins != (begun >= 0))
 
 
 @compiled
-def _same(a: Any, b: Any) -> bool:
-    """Whether two prefixes are equal; an unknown one (0) equals every other."""
-    return bool(a == 0 or b == 0 or a == b)
+def _lacking(logs: Any, top: int, length: int, committed: int, end: int, term: int) -> int:
+    """Give a position where a leader of ``term`` lacks committed entries of older terms, or -1.
 
-
-@compiled
-def _lacking(
-    nodes: Any,
-    hashes: Any,
-    terms: Any,
-    top: int,
-    length: int,
-    committed: int,
-    committed_length: int,
-    term: int,
-) -> int:
-    """Give a position where a leader of ``term`` lacks committed entries of older terms, or -1."""
-    end = committed_length
+    ``end`` is the length of the committed log.
+    """
     while committed > _UNKNOWN and top != _UNKNOWN:
-        start = nodes[committed, 1]
-        written_in = terms[nodes[committed, 2]]
+        start, written_in = logs.nodes[committed, 1], _term(logs, committed)
         if written_in < term:
             if length < end:
                 return int(end)
-            theirs = _identity(nodes, hashes, committed, end)
-            if _same(_identity(nodes, hashes, top, end), theirs):
+            theirs = _identity(logs, committed, end)
+            if _same(_identity(logs, top, end), theirs):
                 return -1
-            own = _node_at(nodes, top, end)
-            while own > _UNKNOWN and terms[nodes[own, 2]] == written_in and nodes[own, 1] > start:
-                own = nodes[own, 0]
-            if own != _UNKNOWN and (own == _ROOT or terms[nodes[own, 2]] != written_in):
+            own = _node_at(logs, top, end)
+            while own > _UNKNOWN and _term(logs, own) == written_in and logs.nodes[own, 1] > start:
+                own = logs.nodes[own, 0]
+            if own != _UNKNOWN and (own == _ROOT or _term(logs, own) != written_in):
                 return int(end)
         end = start
-        committed = _node_at(nodes, committed, end)
+        committed = _node_at(logs, committed, end)
     return -1
 
 
 @compiled
-def _common(nodes: Any, hashes: Any, one: int, other: int, length: int) -> int:
+def _common(logs: Any, one: int, other: int, length: int) -> int:
     """Give the position up to which two logs are known to be equal, at most ``length``."""
     while length > 0:
-        identity = _identity(nodes, hashes, one, length)
-        if identity and identity == _identity(nodes, hashes, other, length):
+        identity = _identity(logs, one, length)
+        if identity and identity == _identity(logs, other, length):
             break
-        below = _node_at(nodes, one, length), _node_at(nodes, other, length)
-        length = max(nodes[below[0], 1], nodes[below[1], 1])
+        below, beneath = _node_at(logs, one, length), _node_at(logs, other, length)
+        length = max(logs.nodes[below, 1], logs.nodes[beneath, 1])
     return length
 
 
 @compiled
-def _held(nodes: Any, hashes: Any, top: Any, lengths: Any, committed: int, length: int) -> int:
+def _held(logs: Any, top: Any, lengths: Any, committed: int, length: int) -> int:
     """Give the position up to which a quorum is known to have what is committed."""
     held = np.zeros(len(top), np.int64)
     for j in range(len(top)):
-        held[j] = _common(nodes, hashes, top[j], committed, min(length, lengths[j]))
+        held[j] = _common(logs, top[j], committed, min(length, lengths[j]))
     return int(np.sort(held)[(len(top) - 1) // 2])
 
 
 @compiled
-def _is_gone(nodes: Any, hashes: Any, gone: Any, count: int, top: int, length: int) -> bool:
+def _is_gone(logs: Any, gone: Any, count: int, top: int, length: int) -> bool:
     """Whether a log of some length is part of a log that was on a disk which was replaced."""
     for k in range(count):
         if length <= gone[1, k]:
-            own = _identity(nodes, hashes, gone[0, k], length)
-            if own and _same(own, _identity(nodes, hashes, top, length)):
+            own = _identity(logs, gone[0, k], length)
+            if own and _same(own, _identity(logs, top, length)):
                 return True
     return False
+
+
+@compiled
+def _note(bad: Any, name: int, k: int, position: int) -> None:
+    """Note where a property fails, if it has not failed before."""
+    if bad[name, 0] < 0:
+        bad[name, 0] = k
+        bad[name, 1] = position
 
 
 @kernel("order")
 def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run stays in registers)
     order: Any,
-    member: Any,
-    before: Any,
-    recorded: Any,
-    commit: Any,
-    consumes: Any,
-    module_term: Any,
-    lead_term: Any,
-    source: Any,
-    starts_leadership: Any,
-    leadership_terms: Any,
-    leadership_bases: Any,
+    rows: Any,
+    terms: Any,
+    bases: Any,
     unknown: Any,
     whole: bool,
-    checksum_start: Any,
-    checksum_end: Any,
     checksum_position: Any,
-    first_bad: Any,
-    bad_detail: Any,
+    bad: Any,
     witness: Any,
 ) -> None:
     """Follow the logs through the steps of a run; note where each log property first fails.
@@ -281,41 +302,31 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     ----------
     order
         Rows in an order of causes.
-    before
-        The row before in the same stream, -1 for a member with nothing on disk, -2 if not known,
-        ``REPLACED`` if the member starts with another disk than it left.
-    source
-        For each row the leadership whose log it records from; negative if none or not known.
-    starts_leadership
-        For each row the leadership that begins in it, else -1.
-    consumes, module_term
-        For each row ``CONSUMES_ENTRIES``, ``CONSUMES_TERM`` or 0, and the module's term after it.
-    lead_term
-        The term that a member leads outside elections after each step, else -1.
-    leadership_terms, leadership_bases
+    rows
+        The events, as `Rows`.
+    terms, bases
         The term of each leadership, and the position above which its log is of that term.
     unknown
         For each member whether its log is unknown at the start.
     whole
         Whether no step is missing. With missing steps causes are missing, too, and properties of
         several members at one time are not checked: LeaderCompleteness and CommittedIsDurable.
-    checksum_start, checksum_end, checksum_position
-        For each row where its checksums begin and end, and the positions of all checksums. The
-        first two are empty if there are no checksums to follow.
-    first_bad, bad_detail
-        Get the place in the order where each of the `LOG_PROPERTIES` properties fails first, and a
-        position. They are -1 before: a property that holds.
+    checksum_position
+        The positions of all checksums.
+    bad
+        Gets the place in the order where each of the `LOG_PROPERTIES` properties fails first, and a
+        position. The place is -1 before: a property that holds.
     witness
         Gets the identity of the log up to each checksum's position; 0 if it is not known.
     """
     members = len(unknown)
-    capacity = 2 * len(leadership_terms) + 256
-    nodes = np.zeros((capacity, 4), np.int64)
+    nodes = np.zeros((2 * len(terms) + 512, 4), np.int64)
     nodes[:2, 0] = -1
     nodes[:2, 2] = -1
     nodes[_ROOT, 3] = 1
-    hashes = np.zeros(capacity, np.uint64)
-    count = 2
+    hashes = np.zeros(len(nodes), np.uint64)
+    count = np.full(1, 2, np.int64)
+    logs = Logs(nodes, hashes, terms, count, np.empty(_DEEPEST, np.int64))
     # For each member its log, the term led, and the commit position with which it started on
     # another disk, below which it has committed nothing. For each leadership where it writes.
     top = np.full(members, _ROOT, np.int64)
@@ -323,167 +334,103 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     length = np.zeros(members, np.int64)
     leading = np.full(members, -1, np.int64)
     found = np.full(members, -1, np.int64)
-    stream = np.full(len(leadership_terms), -1, np.int64)
+    stream = np.full(len(terms), -1, np.int64)
     # The committed log, and the longest committed log with known contents.
     committed, committed_length = _ROOT, 0
     sure, sure_length = _ROOT, 0
     # The logs that were on disks which were replaced. What no quorum has any more then is no longer
     # committed, and no commit of it that is repeated makes it so. The member is a new one.
-    gone = np.zeros((2, np.count_nonzero(before == REPLACED)), np.int64)
+    gone = np.zeros((2, np.count_nonzero(rows.before == REPLACED)), np.int64)
     lost = 0
-    buffer = np.empty(64, np.int64)
 
     for k in range(len(order)):
         row = order[k]
-        i = member[row]
-        end = recorded[row]
-        if before[row] == -2:
-            top[i] = _UNKNOWN
-        old_length = length[i]
+        i, was, commit = rows.member[row], rows.before[row], rows.commit[row]
+        old_commit = rows.commit[was] if was >= 0 else commit
+        old_length, end = length[i], rows.recorded[row]
         length[i] = end
-        if len(nodes) < count + 3 * len(buffer) + 4:
-            grown = np.zeros((2 * len(nodes), 4), np.int64)
-            grown[: len(nodes)] = nodes
-            nodes = grown
-            grown_hashes = np.zeros(2 * len(hashes), np.uint64)
-            grown_hashes[: len(hashes)] = hashes
-            hashes = grown_hashes
-
+        logs = _with_room(logs)
         changed = end != old_length
-        if before[row] == REPLACED:
+        if was == -2:
+            top[i] = _UNKNOWN
+        if was == REPLACED:
             if top[i] > _UNKNOWN:
                 gone[0, lost], gone[1, lost] = top[i], old_length
                 lost += 1
-            top[i], found[i] = _UNKNOWN if end else _ROOT, commit[row]
-            committed_length = _held(nodes, hashes, top, length, committed, committed_length)
-            committed = _node_at(nodes, committed, committed_length)
+            top[i], found[i] = _UNKNOWN if end else _ROOT, commit
+            committed_length = _held(logs, top, length, committed, committed_length)
+            committed = _node_at(logs, committed, committed_length)
             sure_length = min(sure_length, committed_length)
-            sure = _node_at(nodes, sure, sure_length)
+            sure = _node_at(logs, sure, sure_length)
         elif end < old_length:
-            cut = before[row] >= 0 and end < commit[before[row]]
-            cut = cut and commit[before[row]] > found[i]
+            cut = was >= 0 and end < old_commit and old_commit > found[i]
             if cut and lost:
-                own = min(commit[before[row]], old_length)
-                if _is_gone(nodes, hashes, gone, lost, top[i], own):
+                own = min(old_commit, old_length)
+                if _is_gone(logs, gone, lost, top[i], own):
                     own = min(own, committed_length)
-                    cut = end < _common(nodes, hashes, top[i], committed, own)
-            if cut and first_bad[NO_TRUNCATION_BELOW_COMMIT] < 0:
-                first_bad[NO_TRUNCATION_BELOW_COMMIT] = k
-                bad_detail[NO_TRUNCATION_BELOW_COMMIT] = end
-            top[i] = _node_at(nodes, top[i], end)
+                    cut = end < _common(logs, top[i], committed, own)
+            if cut:
+                _note(bad, NO_TRUNCATION_BELOW_COMMIT, k, end)
+            top[i] = _node_at(logs, top[i], end)
         elif end > old_length:
-            e = source[row]
+            e = rows.source[row]
             if e < 0 or stream[e] < 0:
                 top[i] = _UNKNOWN
             else:
-                top[i], count = _put_on_top(
-                    nodes,
-                    hashes,
-                    leadership_terms,
-                    count,
-                    top[i],
-                    old_length,
-                    stream[e],
-                    end,
-                    buffer,
-                )
+                top[i] = _put_on_top(logs, top[i], old_length, stream[e], end)
             for j in range(members):
-                if first_bad[LOG_MATCHING] < 0:
-                    common = min(length[i], length[j])
-                    differ = _mismatch(nodes, leadership_terms, top[i], top[j], common)
-                    if differ >= 0:
-                        first_bad[LOG_MATCHING] = k
-                        bad_detail[LOG_MATCHING] = differ
+                differ = _mismatch(logs, top[i], top[j], min(length[i], length[j]))
+                if differ >= 0:
+                    _note(bad, LOG_MATCHING, k, differ)
 
-        e = starts_leadership[row]
+        e = rows.begins[row]
         if e >= 0:
-            base = leadership_bases[e]
-            stream[e] = _new_node(nodes, hashes, leadership_terms, count, top[i], base, e)
-            count = max(count, stream[e] + 1)
-        if len(checksum_start):
-            for n in range(checksum_start[row], checksum_end[row]):
-                position = checksum_position[n]
-                held = position <= length[i]
-                witness[n] = _identity(nodes, hashes, top[i], position) if held else np.uint64(0)
+            stream[e] = _new_node(logs, top[i], bases[e], e)
+        if len(rows.checksums):
+            for n in range(rows.checksums[row], rows.checksums[row + 1]):
+                held = checksum_position[n] <= length[i]
+                known = _identity(logs, top[i], checksum_position[n])
+                witness[n] = known if held else np.uint64(0)
 
-        reads = consumes[row] and before[row] >= 0 and commit[row] <= length[i]
-        if reads and first_bad[MISREAD] < 0:
-            begun = module_term[row] if consumes[row] == CONSUMES_TERM else -1
-            if _misread(nodes, leadership_terms, top[i], commit[before[row]], commit[row], begun):
-                first_bad[MISREAD] = k
-                bad_detail[MISREAD] = commit[row]
+        consumes = rows.consumes[row]
+        if consumes and was >= 0 and commit <= length[i]:
+            begun = rows.module_term[row] if consumes == CONSUMES_TERM else -1
+            if _misread(logs, top[i], old_commit, commit, begun):
+                _note(bad, MISREAD, k, commit)
 
         # What is committed, and whether all agree on it.
-        reached = min(commit[row], length[i])
-        risen = before[row] < 0 or commit[row] != commit[before[row]]
-        if lost and (
-            before[row] == REPLACED or _is_gone(nodes, hashes, gone, lost, top[i], reached)
-        ):
+        reached = min(commit, length[i])
+        risen = was < 0 or commit != old_commit
+        if lost and (was == REPLACED or _is_gone(logs, gone, lost, top[i], reached)):
             changed = risen = False
         extended = False
         if changed or risen:
             common = min(reached, sure_length)
-            own = _identity(nodes, hashes, top[i], common)
-            differs = not _same(own, _identity(nodes, hashes, sure, common))
-            if differs and first_bad[STATE_MACHINE_SAFETY] < 0:
-                first_bad[STATE_MACHINE_SAFETY] = k
-                bad_detail[STATE_MACHINE_SAFETY] = common
-            if reached > sure_length and _identity(nodes, hashes, top[i], reached):
-                sure, count = _put_on_top(
-                    nodes,
-                    hashes,
-                    leadership_terms,
-                    count,
-                    sure,
-                    sure_length,
-                    top[i],
-                    reached,
-                    buffer,
-                )
+            own = _identity(logs, top[i], common)
+            if not _same(own, _identity(logs, sure, common)):
+                _note(bad, STATE_MACHINE_SAFETY, k, common)
+            if reached > sure_length and _identity(logs, top[i], reached):
+                sure = _put_on_top(logs, sure, sure_length, top[i], reached)
                 sure_length = reached
             if reached > committed_length:
-                committed, count = _put_on_top(
-                    nodes,
-                    hashes,
-                    leadership_terms,
-                    count,
-                    committed,
-                    committed_length,
-                    top[i],
-                    reached,
-                    buffer,
-                )
+                committed = _put_on_top(logs, committed, committed_length, top[i], reached)
                 committed_length = reached
                 extended = True
         # A leader lacks entries from when it begins to lead, or from when its log is truncated.
-        lacks_anew = (lead_term[row] >= 0 and leading[i] < 0) or end < old_length
-        leading[i] = lead_term[row]
+        leads = rows.leads[row]
+        lacks_anew = (leads >= 0 and leading[i] < 0) or end < old_length
+        leading[i] = leads
         for j in range(members):
-            asked = whole and leading[j] >= 0 and (extended or (lacks_anew and j == i))
-            if asked and first_bad[LEADER_COMPLETENESS] < 0:
-                lacking = _lacking(
-                    nodes,
-                    hashes,
-                    leadership_terms,
-                    top[j],
-                    length[j],
-                    committed,
-                    committed_length,
-                    leading[j],
-                )
+            if whole and leading[j] >= 0 and (extended or (lacks_anew and j == i)):
+                lacking = _lacking(logs, top[j], length[j], committed, committed_length, leading[j])
                 if lacking >= 0:
-                    first_bad[LEADER_COMPLETENESS] = k
-                    bad_detail[LEADER_COMPLETENESS] = lacking
-        at_risk = whole and (extended or end < old_length)
-        if at_risk and first_bad[COMMITTED_IS_DURABLE] < 0:
+                    _note(bad, LEADER_COMPLETENESS, k, lacking)
+        if whole and (extended or end < old_length):
             holders = 0
-            goal = _identity(nodes, hashes, committed, committed_length)
+            goal = _identity(logs, committed, committed_length)
             for j in range(members):
-                if top[j] == _UNKNOWN or (
-                    length[j] >= committed_length
-                    and _same(goal, _identity(nodes, hashes, top[j], committed_length))
-                ):
-                    holders += 1
+                theirs = _identity(logs, top[j], committed_length)
+                holds = length[j] >= committed_length and _same(goal, theirs)
+                holders += int(top[j] == _UNKNOWN or holds)
             if holders < members // 2 + 1:
-                first_bad[COMMITTED_IS_DURABLE] = k
-                bad_detail[COMMITTED_IS_DURABLE] = committed_length
+                _note(bad, COMMITTED_IS_DURABLE, k, committed_length)

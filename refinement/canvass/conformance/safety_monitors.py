@@ -92,39 +92,32 @@ def replay(
     term = sequence.module_leadership_term_id
     leads = (sequence.role == LEADER) & (sequence.election_state == CLOSED)
     leads &= sequence.module_state == _ACTIVE
-    rows = np.arange(len(sequence))
-    starts = np.full(len(sequence), -1, dtype=np.int64)
-    starts[led.row] = np.arange(len(led.row))
-    first_bad = np.full(kernel.LOG_PROPERTIES, -1, dtype=np.int64)
-    detail = np.zeros(kernel.LOG_PROPERTIES, dtype=np.int64)
+    begins = np.full(len(sequence), -1, dtype=np.int64)
+    begins[led.row] = np.arange(len(led.row))
+    bad = np.full((kernel.LOG_PROPERTIES, 2), -1, dtype=np.int64)
     witness = np.zeros(len(checksums.row), dtype=np.uint64)
-    absent = np.diff(order.starts) == 0
+    rows = np.arange(len(sequence) + 1 if len(checksums.row) else 0)
+    events = kernel.Rows(
+        member=sequence.member,
+        before=order.before,
+        recorded=sequence.recorded_position,
+        commit=sequence.commit_position,
+        consumes=_CONSUMES[sequence.action],
+        module_term=term,
+        leads=np.where(leads, term, -1),
+        source=order.source,
+        begins=begins,
+        checksums=np.searchsorted(checksums.row, rows),
+    )
+    unknown_logs = (np.diff(order.starts) == 0) | unknown
     kernel.replay_logs(
-        order.order,
-        sequence.member,
-        order.before,
-        sequence.recorded_position,
-        sequence.commit_position,
-        _CONSUMES[sequence.action],
-        term,
-        np.where(leads, term, -1),
-        order.source,
-        starts,
-        led.term,
-        led.base,
-        absent | unknown,
-        whole,
-        np.searchsorted(checksums.row, rows) if len(checksums.row) else rows[:0],
-        np.searchsorted(checksums.row, rows, side="right") if len(checksums.row) else rows[:0],
-        checksums.position,
-        first_bad,
-        detail,
-        witness,
+        *(order.order, events, led.term, led.base),
+        *(unknown_logs, whole, checksums.position, bad, witness),
     )
     broken = [
-        Violation(int(order.order[first_bad[number]]), name, text.format(detail[number]))
-        for number, (name, text) in _LOG_NAMES.items()
-        if first_bad[number] >= 0
+        Violation(int(order.order[place]), name, text.format(position))
+        for (name, text), (place, position) in zip(_LOG_NAMES, bad.tolist(), strict=True)
+        if place >= 0
     ]
     return broken, witness
 
@@ -150,29 +143,14 @@ _OF_KNOWN_LOGS: Final = _OF_WHOLE_RUNS | {"LogMatching", "StateMachineSafety"}
 
 _TERMINATE: Final = ACTION_NAMES.index("Terminate")
 _CANDIDATE: Final = code("election_state", "CANDIDATE_BALLOT")
-_LOG_NAMES: Final = {
-    kernel.LOG_MATCHING: ("LogMatching", "two logs agree above {0}, and differ below"),
-    kernel.LEADER_COMPLETENESS: (
-        "LeaderCompleteness",
-        "a leader lacks committed entries of older terms up to {0}",
-    ),
-    kernel.STATE_MACHINE_SAFETY: (
-        "StateMachineSafety",
-        "commits other entries up to {0} than were committed before",
-    ),
-    kernel.COMMITTED_IS_DURABLE: (
-        "CommittedIsDurable",
-        "no quorum has recorded what is committed up to {0}",
-    ),
-    kernel.NO_TRUNCATION_BELOW_COMMIT: (
-        "NoTruncationBelowCommit",
-        "truncates the log at {0}, below its own commit position",
-    ),
-    kernel.MISREAD: (
-        LOG_STREAM,
-        "consumes the log up to {0} as if a term began at another position",
-    ),
-}
+_LOG_NAMES: Final = (  # In the order of their numbers.
+    ("LogMatching", "two logs agree above {0}, and differ below"),
+    ("LeaderCompleteness", "a leader lacks committed entries of older terms up to {0}"),
+    ("StateMachineSafety", "commits other entries up to {0} than were committed before"),
+    ("CommittedIsDurable", "no quorum has recorded what is committed up to {0}"),
+    ("NoTruncationBelowCommit", "truncates the log at {0}, below its own commit position"),
+    (LOG_STREAM, "consumes the log up to {0} as if a term began at another position"),
+)
 
 
 def not_asked(*, revision: str, unknown: bool, whole: bool) -> tuple[str, ...]:
