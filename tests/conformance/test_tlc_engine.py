@@ -269,7 +269,3 @@ def test_engine_from_the_command_line(
     assert shown.startswith("DIVERGES    good  ")
     assert "by the spec this step does not lead from the state before it" in shown
     assert "TLC searched for behaviours" in shown
-
-
-def test_engine_options_of_the_other_engine_are_refused(good: Path) -> None:
-    assert run_command(["verify", "--engine", "tlc", "--jobs", "2", str(good)]) == 2

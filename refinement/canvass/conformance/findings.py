@@ -96,11 +96,6 @@ class RunFindings:
     actions: NDArray[np.int64]
     """The number of its events of each action, by the code of the action."""
 
-    @property
-    def name(self) -> tuple[str, str]:
-        """Path and run id."""
-        return self.verdict.path, self.verdict.run_id
-
 
 @dataclass(frozen=True, slots=True)
 class Findings:

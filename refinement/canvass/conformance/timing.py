@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.cluster.member import ElectionState
-from canvass.cluster.quorum import is_quorum
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import SLOW_TICK_NS
 from canvass.conformance.batch import join
@@ -251,55 +250,21 @@ class _MemberTimes:
     def _heartbeats(self, at: _Interval, entered: _Interval) -> _Found:
         rows, timeout_ns = self.rows, self.timeouts[HEARTBEAT_TIMEOUT]
         log = rows.latest(self._about_log(), at)
-        counted, peer = self._counts_sender(), rows.message("peer")
-        others = [j for j in range(self.rules.member_count) if j != self.member_id]
-        heard = {j: rows.latest(counted & (peer == j), at) for j in others}
-        active = {j: self._not_yet(at, since, timeout_ns) for j, since in heard.items()}
-        if self.imported:
-            yield from self._reasons(at, entered, log, active)
-            return
         stays = rows.of(Action.UPDATE_FOLLOWER_POSITION) & (rows.before("termination_position") < 0)
         # The slow tick before looked for the leader.
         stays &= at.first - log.last >= timeout_ns + SLOW_TICK_NS
         what = "still follows", "it last heard its leader"
         yield from self._late(stays, HEARTBEAT_TIMEOUT, at, log, *what)
-        if self.rules.is_149:
-            return  # All members are counted there.
-        reads = rows.of(*_LEADS)
-        for j, since in heard.items():
-            counts = (rows.given("active") >> j & 1) == 1
-            silent = reads & counts & (at.first - since.last >= timeout_ns)
-            for row in np.flatnonzero(silent).tolist():
-                ago = f"last heard of {_seconds(at.first[row] - since.last[row])} before"
-                ago = ago if since.last[row] != _NEVER_NS else "not heard of since the start"
-                text = f"counts member {j} as active, {ago}"
-                yield TimingRule.SILENT_COUNTED, HEARTBEAT_TIMEOUT, row, text
-            for row in np.flatnonzero(reads & ~counts & active[j]).tolist():
-                ago = _seconds(at.last[row] - since.first[row])
-                text = f"leaves out member {j}, last heard of {ago} before"
-                yield TimingRule.HEARD_LEFT_OUT, HEARTBEAT_TIMEOUT, row, text
-
-    def _reasons(
-        self, at: _Interval, entered: _Interval, log: _Interval, active: Mapping[int, Flags]
-    ) -> _Found:
-        """Check the elections and errors whose line gives a timeout as the reason."""
-        rows, timeout_ns = self.rows, self.timeouts[HEARTBEAT_TIMEOUT]
-        early, heard = self._not_yet(at, entered, timeout_ns), self._not_yet(at, log, timeout_ns)
-        elections, errors = rows.of(Action.ENTER_ELECTION), rows.of(Action.ELECTION_ERROR)
-        for row, why in enumerate(rows.why):
-            if not why:
-                continue
-            if elections[row] and why == "leader heartbeat timeout" and heard[row]:
+        # A line may give the timeout as the reason of an election or an error.
+        heard = rows.of(Action.ENTER_ELECTION) & self._not_yet(at, log, timeout_ns)
+        early = rows.of(Action.ELECTION_ERROR) & self._not_yet(at, entered, timeout_ns)
+        for row in np.flatnonzero(heard | early).tolist():
+            why = rows.why[row]
+            if heard[row] and why == "leader heartbeat timeout":
                 ago = _seconds(at.last[row] - log.first[row])
                 text = f"begins an election {ago} after it last heard its leader"
                 yield TimingRule.LEADER_HEARD, HEARTBEAT_TIMEOUT, row, text
-            members = [j for j, is_active in active.items() if is_active[row]]
-            quorum = is_quorum(len(members) + 1, self.rules.member_count)
-            if elections[row] and why == "inactive follower quorum" and quorum:
-                text = "steps down for want of a quorum, though it just heard of members"
-                text = f"{text} {', '.join(map(str, members))}"
-                yield TimingRule.QUORUM_HEARD, HEARTBEAT_TIMEOUT, row, text
-            if errors[row] and early[row] and any(error in why for error in _TIMER_ERRORS):
+            elif early[row] and any(error in why for error in _TIMER_ERRORS):
                 ago = _seconds(at.last[row] - entered.first[row])
                 text = f"{why}: {ago} after the state was entered"
                 yield TimingRule.EARLY_ERROR, HEARTBEAT_TIMEOUT, row, text
@@ -326,23 +291,6 @@ class _MemberTimes:
         said |= rows.of(Action.ON_TERMINATION_POSITION)
         term = rows.message("leadership_term_id") == rows.before("module_leadership_term_id")
         return np.asarray((said & closed & term) | rows.enters("CLOSED"))
-
-    def _counts_sender(self) -> Flags:
-        """Mark messages after which their sender counts as active."""
-        rows = self.rows
-        own_term = rows.before("module_leadership_term_id")
-        closed = rows.had("election_state", "CLOSED")
-        leads = closed & rows.had("role", "LEADER")
-        elects = ~closed & ~rows.had("election_state", "INIT")
-        noted = leads & (rows.message("log_leadership_term_id") <= own_term)
-        canvass = rows.of(Action.ON_CANVASS_POSITION) & (elects | (noted & (not self.rules.is_149)))
-        term = np.where(elects, rows.before("leadership_term_id"), own_term)
-        append = rows.of(Action.ON_APPEND_POSITION) & (rows.message("leadership_term_id") <= term)
-        vote = rows.of(Action.ON_VOTE) & rows.had("election_state", "CANDIDATE_BALLOT")
-        vote &= rows.message("candidate_term_id") == rows.before("candidate_term_id")
-        vote &= rows.message("candidate_member_id") == self.member_id
-        known = (elects | leads) & rows.had("module_state", "ACTIVE")
-        return np.asarray(known & (canvass | append | (vote & elects)))
 
 
 class RunTiming:

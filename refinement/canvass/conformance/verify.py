@@ -3,9 +3,9 @@
     >>> verdict = check_run(Path("runs/seed-7"))          # doctest: +SKIP
     >>> verdict.verdict, verdict.divergences              # doctest: +SKIP
 
-`read_and_check` reads units and asks nobody. `check_units` is ``canvass verify``: it calls
-`read_and_check`, in this process or in several, until no step is open. `decide` does the same with
-any other source of findings. `make_lookup` combines state graphs, the known steps, a cache and TLC.
+`read_and_check` reads units and asks nobody. `decide` calls it, or any other source of findings,
+until no step is open. `check_units` does this for ``canvass verify``. `make_lookup` combines state
+graphs, the known steps, a cache and TLC.
 """
 
 from __future__ import annotations
@@ -14,9 +14,6 @@ import dataclasses
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from itertools import chain
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
@@ -40,7 +37,7 @@ from canvass.steps.answers import (
 )
 from canvass.steps.distinct import KeyTable
 from canvass.steps.tables import form_digest
-from canvass.traces.errors import Code, TraceError
+from canvass.traces.errors import TraceError
 from canvass.traces.run import Corpus, RunFolder
 
 Unit: TypeAlias = Path | TraceError
@@ -195,7 +192,11 @@ def read_and_check(
 # --- verdicts -------------------------------------------------------------------------------------
 
 
-def decide(checked: Callable[[Answers], Findings], lookup: StepLookup) -> Findings:
+def decide(
+    checked: Callable[[Answers], Findings],
+    lookup: StepLookup,
+    asking: Asking = lambda _: None,
+) -> Findings:
     """Check, ask TLC about the open steps, and check again if TLC refuses one of them.
 
     Parameters
@@ -204,6 +205,8 @@ def decide(checked: Callable[[Answers], Findings], lookup: StepLookup) -> Findin
         Gives the findings in some runs from the answers that there are.
     lookup
         Has the answers, and asks TLC.
+    asking
+        Called before TLC is asked.
 
     Returns
     -------
@@ -218,6 +221,8 @@ def decide(checked: Callable[[Answers], Findings], lookup: StepLookup) -> Findin
     while True:
         findings = checked(lookup.tables)
         steps = list(findings.open_steps.values())
+        if steps:
+            asking(len(steps))
         if not steps or (lookup.ask_oracle(steps) != REFUSED).all():
             return findings.closed()
 
@@ -255,64 +260,13 @@ def check_run(
     return found.runs[0].verdict
 
 
-_Work = tuple[Unit, "frozenset[str] | None"]
-"""A unit, and the ids of the wanted runs in it."""
-
-
-def _parts(
-    work: Sequence[_Work],
-    answers: Answers,
-    progress: Progress = lambda *_: None,
-    *,
-    timed: bool,
-    jobs: int,
-) -> Iterator[Findings]:
-    """Read and check units in this process, or shares of them in several."""
-    if jobs == 1 or len(work) == 1:
-        yield _share(work, answers, timed, progress)
-        return
-    shares = [work[start::jobs] for start in range(min(jobs, len(work)))]
-    read = events = 0
-    with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(_share, share, answers, timed): share for share in shares}
-        for future in as_completed(futures):
-            findings = future.result()
-            read += len(futures[future])
-            events += sum(run.verdict.events for run in findings.runs)
-            progress(read, len(work), events)
-            yield findings
-
-
-def _share(
-    work: Sequence[_Work],
-    answers: Answers,
-    timed: bool,
-    progress: Progress = lambda *_: None,
-) -> Findings:
-    """Read and check some units."""
-    read = events = 0
-
-    def note(more: int) -> None:
-        nonlocal events
-        events += more
-        progress(read, len(work), events)
-
-    checker = UnitChecker(answers, timed, note)
-    for unit, only in work:
-        checker.add(unit, only)
-        read += 1
-        note(0)
-    return checker.findings()
-
-
 def check_units(
     units: Iterable[Unit],
     lookup: StepLookup,
-    progress: Progress | None = None,
-    asking: Asking | None = None,
+    progress: Progress = lambda *_: None,
+    asking: Asking = lambda _: None,
     *,
     timed: bool = False,
-    jobs: int = 1,
 ) -> CorpusVerdict:
     """Check run folders and files of data sets; check times and free inputs of run folders only.
 
@@ -326,67 +280,42 @@ def check_units(
         Called in between.
     timed
         Whether times and free inputs are checked.
-    jobs
-        The number of processes that read and check.
 
     Raises
     ------
     TlcError
         If the oracle is needed and cannot run.
     """
-    began_s, asked = time.perf_counter(), lookup.asked
-    work: list[_Work] = [(unit, None) for unit in units]
-    order = {str(path_of(unit)): place for place, (unit, _) in enumerate(work)}
-    found: dict[tuple[str, str], RunFindings] = {}
+    began_s, asked, work = time.perf_counter(), lookup.asked, list(units)
     first: list[Findings] = []
-    while work:
-        said = progress if progress is not None and not first else lambda *_: None
-        parts = list(_parts(work, lookup.tables, said, timed=timed, jobs=jobs))
-        first = first or parts
-        open_steps = {key: one for part in parts for key, one in part.open_steps.items()}
-        if open_steps and asking is not None:
-            asking(len(open_steps))
-        lookup.ask_oracle(list(open_steps.values()))
-        refused = lookup.refused(open_steps)
-        again: dict[str, set[str]] = {}
-        for run in chain.from_iterable(part.runs for part in parts):
-            if parts is first or run.name in found:
-                found[run.name] = run
-                if not refused.isdisjoint(run.open_steps):
-                    again.setdefault(run.verdict.path, set()).add(run.verdict.run_id)
-                    found[run.name] = _gone(run)
-        work = [(Path(path), frozenset(ids)) for path, ids in again.items()]
-    runs = sorted(found.values(), key=lambda one: order[one.verdict.path])
-    verdicts = tuple(one.verdict for one in runs)
-    seconds = time.perf_counter() - began_s
-    return CorpusVerdict(verdicts, _counts(verdicts, first, lookup.asked - asked, seconds))
 
+    def checked(answers: Answers) -> Findings:
+        read = events = 0
 
-def _gone(found: RunFindings) -> RunFindings:
-    """Give the findings in a run that cannot be found again when it is to be checked again."""
-    path, run_id = found.name
-    reason = f"the run {run_id} has changed while canvass checked it"
-    error = TraceError(Code.UNREADABLE, path, 0, 0, reason)
-    verdict = RunVerdict(run_id, path, Verdict.MALFORMED, reason=str(error))
-    return dataclasses.replace(found, verdict=verdict, open_steps=frozenset())
+        def note(more: int) -> None:
+            nonlocal events
+            events += more
+            progress(read, len(work), events)
 
+        checker = UnitChecker(answers, timed, note)
+        for read, unit in enumerate(work):  # noqa: B007
+            checker.add(unit)
+        progress(len(work), len(work), events)
+        first.append(checker.findings())
+        return first[-1]
 
-def _counts(
-    verdicts: Sequence[RunVerdict], parts: Sequence[Findings], asked: int, seconds: float
-) -> Counts:
-    """Count what was checked; of each distinct step, where its answer was found at first."""
-    keys = np.concatenate([NO_ANSWERS.keys, *(part.keys for part in parts)])
-    codes = np.concatenate([np.empty(0, np.int8), *(part.codes for part in parts)])
-    distinct, places = np.unique(keys, axis=0, return_index=True)
-    return Counts(
+    verdicts = tuple(run.verdict for run in decide(checked, lookup, asking).runs)
+    codes = first[0].codes
+    counts = Counts(
         runs=len(verdicts),
         events=sum(verdict.events for verdict in verdicts),
-        distinct_steps=len(distinct),
-        found_in_table=int(np.count_nonzero(codes[places] == IN_TABLE)),
-        found_in_cache=int(np.isin(codes[places], (ALLOWED, REFUSED)).sum()),
-        asked_of_oracle=asked,
-        seconds=seconds,
+        distinct_steps=len(codes),
+        found_in_table=int(np.count_nonzero(codes == IN_TABLE)),
+        found_in_cache=int(np.isin(codes, (ALLOWED, REFUSED)).sum()),
+        asked_of_oracle=lookup.asked - asked,
+        seconds=time.perf_counter() - began_s,
     )
+    return CorpusVerdict(verdicts, counts)
 
 
 # --- answers --------------------------------------------------------------------------------------

@@ -146,13 +146,11 @@ def test_verify_a_malformed_run_exits_with_2(
 
 
 @pytest.mark.usefixtures("without_tlc")
-@pytest.mark.parametrize("options", [(), ("--jobs", "2")])
 def test_verify_what_can_be_no_run_is_a_row_among_the_others(
     good: Path,
     bad: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    options: tuple[str, ...],
 ) -> None:
     """A folder of another name, a link, a folder that is empty, a file that is no data set."""
     runs, files = tmp_path / "runs", tmp_path / "files"
@@ -164,7 +162,7 @@ def test_verify_what_can_be_no_run_is_a_row_among_the_others(
     files.mkdir()
     (files / "x.parquet").write_bytes(b"no")
 
-    assert run(["verify", *options, str(runs), str(files)]) == 1
+    assert run(["verify", str(runs), str(files)]) == 1
 
     shown = capsys.readouterr().out
     rows = [line.split(maxsplit=1) for line in shown.splitlines() if "  0 events" in line]
@@ -284,25 +282,9 @@ def test_verify_asks_tlc_and_remembers_what_it_said(
     assert second["foundInCache"] == first["askedOfOracle"]
 
 
-@pytest.mark.tlc
-def test_verify_in_several_processes_says_the_same(
-    good: Path, bad: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cache = ["--cache", str(tmp_path / "cache")]
-
-    assert run(["verify", "--format", "json", *cache, "-j", "2", str(good), str(bad)]) == 1
-    many = json.loads(capsys.readouterr().out)
-    assert run(["verify", "--format", "json", *cache, str(good), str(bad)]) == 1
-    one = json.loads(capsys.readouterr().out)
-
-    assert many["runs"] == one["runs"]
-    assert many["counts"]["distinctSteps"] == one["counts"]["distinctSteps"]
-
-
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("--engine", "tlc", "--jobs", "2"), "--jobs is for --engine steps"),
         (("--engine", "tlc", "--graph", "x"), "--graph is for --engine steps"),
         (("--engine", "tlc", "--cache", "x"), "--cache is for --engine steps"),
         (("--engine", "tlc", "--no-cache"), "--no-cache is for --engine steps"),

@@ -265,102 +265,6 @@ def test_a_follower_that_hears_its_leader_or_is_asked_to_terminate_may_stay() ->
     assert after(Action.ON_COMMIT_POSITION, message_leader=1, module_term=1) == [LATE]
 
 
-# --- active sets ----------------------------------------------------------------------------------
-
-SILENT, LEFT_OUT = TimingRule.SILENT_COUNTED.name, TimingRule.HEARD_LEFT_OUT.name
-LEADS: Final = [START, event(Action.LEADER_READY, 1, "CLOSED", role="LEADER")]
-STANDS: Final = [START, event(Action.NOMINATE, 1, "CANDIDATE_BALLOT")]
-
-
-def sets_after(events: list[Event], hears: Event, revision: str = "1.50") -> list[str]:
-    """Give the warnings about an active set without members 1 and 2, a second after a message."""
-    reads = Event(
-        Action.UPDATE_LEADER_POSITION, hears.second + 1, hears.state, hears.role, hears.module
-    )
-    return found([*events, hears, reads], revision)
-
-
-def test_a_leader_counts_a_member_for_a_heartbeat_timeout() -> None:
-    def at(elapsed_s: float, active: int) -> list[str]:
-        state = {"state": "CLOSED", "role": "LEADER"}
-        hears = event(Action.ON_APPEND_POSITION, 5, peer=1, message_term=0, **state)
-        reads = event(Action.UPDATE_LEADER_POSITION, 5 + elapsed_s, active=active, **state)
-        return found([*LEADS, hears, reads])
-
-    assert at(9.9, 0b001) == [LEFT_OUT]
-    assert at(9.9, 0b011) == []
-    assert at(10, 0b001) == []
-    assert at(10, 0b011) == [SILENT]
-    assert at(1, 0b111) == [SILENT]
-
-
-@pytest.mark.parametrize(
-    ("action", "cells", "counts"),
-    [
-        (Action.ON_APPEND_POSITION, {"message_term": 0}, True),
-        (Action.ON_APPEND_POSITION, {"message_term": 1}, False),
-        (Action.ON_APPEND_POSITION, {"message_term": 0, "module": "CLOSED"}, False),
-        (Action.ON_APPEND_POSITION, {"message_term": 0, "role": "FOLLOWER"}, False),
-        (Action.ON_CANVASS_POSITION, {"message_log_term": 0}, True),
-        (Action.ON_CANVASS_POSITION, {"message_log_term": 1}, False),
-        (Action.ON_VOTE, {"message_candidate": 0, "message_candidate_term": 0}, False),
-        (Action.ON_COMMIT_POSITION, {"message_term": 0}, False),
-    ],
-)
-def test_a_leader_counts_the_senders_of_reports_and_canvasses(
-    action: Action, cells: dict[str, Any], counts: bool
-) -> None:
-    state = {"state": "CLOSED", "role": "LEADER"} | cells
-    known = {name: state[name] for name in ("role", "module") if name in state}
-    before = event(Action.LEADER_READY, 2, "CLOSED", **known)
-    hears = event(action, 5, peer=1, **state)
-
-    assert sets_after([*LEADS, before], hears) == ([LEFT_OUT] if counts else [])
-    assert sets_after([*LEADS, before], hears, "1.49") == []
-
-
-@pytest.mark.parametrize(
-    ("action", "cells", "counts"),
-    [
-        (Action.ON_CANVASS_POSITION, {"message_log_term": 7}, True),
-        (Action.ON_APPEND_POSITION, {"message_term": 3, "leadership_term": 3}, True),
-        (Action.ON_APPEND_POSITION, {"message_term": 4, "leadership_term": 3}, False),
-        (Action.ON_VOTE, {"message_candidate": 0, "message_candidate_term": 0}, True),
-        (Action.ON_VOTE, {"message_candidate": 1, "message_candidate_term": 0}, False),
-        (Action.ON_VOTE, {"message_candidate": 0, "message_candidate_term": 1}, False),
-    ],
-)
-def test_a_candidate_counts_the_senders_of_its_votes_too(
-    action: Action, cells: dict[str, Any], counts: bool
-) -> None:
-    hears = event(action, 5, "CANDIDATE_BALLOT", peer=1, **cells)
-
-    assert sets_after(STANDS, hears) == ([LEFT_OUT] if counts else [])
-
-
-def test_a_member_in_init_counts_nobody_and_a_vote_counts_in_a_ballot_only() -> None:
-    init = [START, event(Action.ENTER_ELECTION, 1, "INIT")]
-    canvasses = [START, event(Action.ELECTION_INIT, 1, "CANVASS")]
-    canvass = event(Action.ON_CANVASS_POSITION, 5, "INIT", peer=1)
-    vote = event(
-        Action.ON_VOTE, 5, "CANVASS", peer=1, message_candidate=0, message_candidate_term=0
-    )
-
-    assert sets_after(init, canvass) == []
-    assert sets_after(canvasses, vote) == []
-
-
-def test_each_recorded_cycle_that_reads_an_active_set_is_checked_and_no_other_step() -> None:
-    def step(action: Action, second: float) -> Event:
-        return event(action, second, "CLOSED", role="LEADER", active=0b111)
-
-    cycles = [step(Action.UPDATE_LEADER_POSITION, second) for second in (3, 4)]
-
-    silent = warned([*LEADS, step(Action.APPEND_ENTRY, 2), *cycles])
-
-    assert [(one.rule.name, one.step, one.count) for one in silent] == [(SILENT, 3, 4)]
-
-
 # --- errors and elections -------------------------------------------------------------------------
 
 
@@ -380,27 +284,6 @@ def test_an_error_that_a_timer_raises_comes_a_heartbeat_timeout_after_the_state_
     fails = event(Action.ELECTION_ERROR, second, "INIT", why=reason)
 
     assert found([START, begins, enters, fails], imported=True) == expected
-
-
-@pytest.mark.parametrize(
-    ("action", "peer", "revision", "expected"),
-    [
-        (Action.ON_APPEND_POSITION, 1, "1.50", ["QUORUM_HEARD"]),
-        (Action.ON_APPEND_POSITION, 0, "1.50", []),
-        (Action.ON_CANVASS_POSITION, 1, "1.50", ["QUORUM_HEARD"]),
-        (Action.ON_CANVASS_POSITION, 1, "1.49", []),
-    ],
-)
-def test_a_leader_that_lacks_a_quorum_has_heard_of_too_few_members(
-    action: Action, peer: int, revision: str, expected: list[str]
-) -> None:
-    cells = {"peer": peer, "message_term": 0, "message_log_term": 0}
-    hears = event(action, 5, "CLOSED", role="LEADER", **cells)
-    ends = event(Action.ENTER_ELECTION, 6, "INIT", why="inactive follower quorum")
-    fails = event(Action.ENTER_ELECTION, 6, "INIT", why="log disconnected")
-
-    assert found([*LEADS, hears, ends], revision, imported=True) == expected
-    assert found([*LEADS, hears, fails], revision, imported=True) == []
 
 
 def test_an_election_for_want_of_a_leader_begins_a_heartbeat_timeout_after_it_was_heard() -> None:

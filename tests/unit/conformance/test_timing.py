@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -133,36 +132,6 @@ def test_a_first_canvass_that_is_too_short_is_warned_of(simulated: Path) -> None
 
     early = [one for one in verdict.timing if one.setting == STARTUP_CANVASS]
     assert {one.rule for one in early} <= {TimingRule.EARLY_TIMEOUT}
-
-
-def test_a_leader_that_counts_silent_members_is_warned_of(simulated: Path, tmp_path: Path) -> None:
-    """The leader's reports stay as they are, and its cycles are an hour later."""
-
-    def delay(_: int, events: list[Event]) -> None:
-        for event in events:
-            if event["action"] == "UpdateLeaderPosition":
-                event["timeNs"] += 3_600 * _S
-
-    verdict = timed(changed(simulated, tmp_path / "run", delay))
-
-    silent = next(one for one in verdict.timing if one.rule is TimingRule.SILENT_COUNTED)
-    assert silent.setting == HEARTBEAT_TIMEOUT
-    assert silent.action == "UpdateLeaderPosition"
-    heard = re.search(r"as active, last heard of ([0-9.]+) s before", silent.text)
-    assert heard is not None
-    assert float(heard[1]) == pytest.approx(3_600, abs=1)
-    assert silent.count > 1
-
-
-def test_a_leader_that_leaves_out_a_member_is_warned_of(simulated: Path, tmp_path: Path) -> None:
-    def alone(member: int, events: list[Event]) -> None:
-        for event in events:
-            if event["action"] == "UpdateLeaderPosition":
-                event["input"]["active"] = [member]
-
-    verdict = timed(changed(simulated, tmp_path / "run", alone))
-
-    assert TimingRule.HEARD_LEFT_OUT in _rules(verdict)
 
 
 def test_a_follower_that_stays_without_its_leader_is_warned_of(

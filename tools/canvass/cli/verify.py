@@ -82,7 +82,6 @@ def verify(
             help="Use neither the cache nor the steps that ship with canvass: ask TLC.",
         ),
     ] = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
     engine: Annotated[
         Engine,
         typer.Option(help="Check each step, or let TLC search for each whole run (slow)."),
@@ -106,14 +105,14 @@ def verify(
     from canvass.conformance.report import to_report
     from canvass.conformance.verify import make_lookup
 
-    of_steps = {"--graph": graph, "--jobs": jobs > 1, "--cache": cache, "--no-cache": no_cache}
+    of_steps = {"--graph": graph, "--cache": cache, "--no-cache": no_cache}
     for name, is_given in of_steps.items():
         if engine is Engine.TLC and is_given:
             raise typer.BadParameter(f"{name} is for --engine steps")
     if html is not None and not html.absolute().parent.is_dir():
         raise typer.BadParameter(f"{html}: there is no such folder", param_hint="--html")
     lookup = make_lookup(graph or [], cache, keep=not no_cache)
-    found = _checked(list(import_units(paths)), lookup, engine, jobs)
+    found = _checked(list(import_units(paths)), lookup, engine)
     if html is not None:
         write_file(html, _page(found, lookup, html.parent))
     if output is VerifyFormat.JUNIT:
@@ -126,7 +125,7 @@ def verify(
     raise typer.Exit(found.exit_code)
 
 
-def _checked(units: list[Unit], lookup: StepLookup, engine: Engine, jobs: int) -> CorpusVerdict:
+def _checked(units: list[Unit], lookup: StepLookup, engine: Engine) -> CorpusVerdict:
     """Check units with an engine, and show the progress."""
     from canvass.cli.output import Stages
     from canvass.conformance.verify import check_units
@@ -145,7 +144,7 @@ def _checked(units: list[Unit], lookup: StepLookup, engine: Engine, jobs: int) -
             from canvass.conformance.tlc_engine import check_with_tlc
 
             return check_with_tlc(units, read)
-        return check_units(units, lookup, read, ask, timed=True, jobs=jobs)
+        return check_units(units, lookup, read, ask, timed=True)
 
 
 def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
