@@ -1,6 +1,6 @@
 """The pytest plugin: record and check the steps of an implementation under test.
 
-This module has the hooks, the fixtures and the tests of run folders. numpy, pyarrow and Java are
+This module has the hooks and the fixtures. numpy, pyarrow and Java are
 loaded only when the first run is checked. `docs/guide/pytest.md` has examples.
 
 What flows: the steps of an implementation, or run folders, in; runs, and failures of tests with the
@@ -10,9 +10,7 @@ step is allowed: `canvass.conformance` decides.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator, Sequence
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,106 +157,6 @@ def _runs_named(root: Path, paths: Sequence[str | Path]) -> list[Path]:
     return found
 
 
-def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect a run folder as a test, if ``canvass_collect`` is set."""
-    config = parent.config
-    if not _collects(config) or not _has_header(path):
-        return None
-    folder: RunDirectory = RunDirectory.from_parent(parent, path=path)
-    folder.checks = config.stash[_SESSION]
-    return folder
-
-
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect the first of the streams that lack their ``run.json``, if runs are collected."""
-    config, folder = parent.config, file_path.parent
-    if not _collects(config) or _has_header(folder) or file_path != _first_stream(folder):
-        return None
-    stray: StrayStream = StrayStream.from_parent(parent, path=file_path)
-    stray.checks = config.stash[_SESSION]
-    return stray
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Collect a run folder whatever its name: ``norecursedirs`` has ``build``, ``dist``, ``venv``.
-
-    Folders that the command line ignores stay ignored, and hidden ones, as in every corpus.
-    """
-    path = collection_path
-    if not _collects(config) or path.name.startswith(".") or not path.is_dir():
-        return None
-    if not _has_header(path) and _first_stream(path) is None:
-        return None
-    ignored = map(os.path.abspath, config.getoption("ignore") or ())
-    globs = map(os.path.abspath, config.getoption("ignore_glob") or ())
-    if str(path) in ignored or any(fnmatch(str(path), glob) for glob in globs):
-        return None
-    return False
-
-
-def _collects(config: pytest.Config) -> bool:
-    return bool(config.getoption("canvass_collect") or config.getini("canvass_collect"))
-
-
-def _has_header(path: Path) -> bool:
-    return (path / "run.json").is_file()
-
-
-def _first_stream(folder: Path) -> Path | None:
-    return min(folder.glob("member-*.ndjson*"), default=None)
-
-
-class RunDirectory(pytest.Directory):
-    """A run folder that is collected."""
-
-    checks: Session
-
-    def collect(self) -> Iterator[RunItem]:
-        """Give the only test of the folder."""
-        item: RunItem = RunItem.from_parent(self, name="conforms")
-        item.checks = self.checks
-        yield item
-
-
-class StrayStream(pytest.File):
-    """A stream without a ``run.json``: its folder is a run that fails."""
-
-    checks: Session
-
-    def collect(self) -> Iterator[RunItem]:
-        """Give the test of the stream's folder."""
-        item: RunItem = RunItem.from_parent(self, name="conforms", path=self.path.parent)
-        item.checks = self.checks
-        yield item
-
-
-class RunItem(pytest.Item):
-    """The test that a run on disk conforms."""
-
-    checks: Session
-
-    def runtest(self) -> None:
-        """Check the run."""
-        checked = self.checks.check(self.path)
-        self.user_properties.append(("canvass.verdict", checked.verdict))
-        if checked.verdict != "CONFORMS":
-            raise NotConforming(self.checks.failure_text(checked, self.path))
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
-        """Describe the divergence of the run, without a traceback."""
-        if isinstance(excinfo.value, NotConforming):
-            return str(excinfo.value)
-        return str(super().repr_failure(excinfo, style))
-
-    def reportinfo(self) -> tuple[Path, None, str]:
-        """Name the test in reports."""
-        return self.path, None, f"{self.path.name}: conforms"
-
-
-class NotConforming(Exception):
-    """A run on disk has another verdict than ``CONFORMS``."""
-
-
 # --- coverage -------------------------------------------------------------------------------------
 
 
@@ -269,21 +167,16 @@ def pytest_terminal_summary(
     lines = config.stash[_SESSION].summary()
     if lines:
         terminalreporter.section("canvass")
-        for line, bad in lines:
-            terminalreporter.write_line(line, red=bad, bold=bad)
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send the coverage of a worker to its controller; fail a session with too little coverage."""
-    found = session.config.stash[_SESSION]
+    """Send the coverage of a worker to its controller."""
     output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output["canvass"] = found.coverage.to_builtins()
-        return
-    passed = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-    if found.shortfalls() and session.exitstatus in passed:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        output["canvass"] = session.config.stash[_SESSION].coverage.to_builtins()
 
 
 @pytest.hookimpl(optionalhook=True)

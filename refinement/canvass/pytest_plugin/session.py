@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import zlib
-from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -35,10 +34,6 @@ class Coverage:
     verdicts: Counter[str] = field(default_factory=Counter)
     events: int = 0
     actions: set[str] = field(default_factory=set)
-    steps: dict[str, set[int]] = field(default_factory=dict)
-    """For each graph the numbers of its canonical steps that were taken."""
-    sizes: dict[str, int] = field(default_factory=dict)
-    """For each graph the number of its canonical steps."""
 
     def add(self, verdict: str, events: int, actions: Iterable[str]) -> None:
         """Add one run."""
@@ -46,19 +41,12 @@ class Coverage:
         self.events += events
         self.actions |= set(actions)
 
-    def add_steps(self, graph: str, size: int, numbers: Iterable[int]) -> None:
-        """Add steps of a graph."""
-        self.sizes[graph] = size
-        self.steps.setdefault(graph, set()).update(numbers)
-
     def to_builtins(self) -> dict[str, Any]:
         """Give the coverage in a form that another process can read."""
         return {
             "verdicts": dict(self.verdicts),
             "events": self.events,
             "actions": sorted(self.actions),
-            "steps": {graph: sorted(numbers) for graph, numbers in self.steps.items()},
-            "sizes": dict(self.sizes),
         }
 
     def add_builtins(self, counts: Mapping[str, Any]) -> None:
@@ -66,8 +54,6 @@ class Coverage:
         self.verdicts.update(counts["verdicts"])
         self.events += counts["events"]
         self.actions |= set(counts["actions"])
-        for graph, numbers in counts["steps"].items():
-            self.add_steps(graph, counts["sizes"][graph], numbers)
 
     def lines(self, every_action: Iterable[str]) -> Iterator[str]:
         """Write the coverage, line by line."""
@@ -78,35 +64,13 @@ class Coverage:
         actions = list(every_action)
         never = [name for name in actions if name not in self.actions]
         taken = len(actions) - len(never)
-        line = f"actions of the spec: {taken} of {len(actions)} ({percent(taken, len(actions))})"
+        # Rounded down: only the whole is 100%.
+        share = taken * 1000 // len(actions) / 10
+        line = f"actions of the spec: {taken} of {len(actions)} ({share:.1f}%)"
         if never:
             more = f" and {len(never) - _LISTED} more" if len(never) > _LISTED else ""
             line += f"; never taken: {', '.join(never[:_LISTED])}{more}"
         yield line
-        for graph, size in self.sizes.items():
-            met = len(self.steps[graph])
-            yield f"steps of {graph}: {met:,} of {size:,} ({percent(met, size)})"
-
-
-def percent(part: int, whole: int) -> str:
-    """Write a share in percent, rounded down: only the whole is 100%."""
-    return f"{share(part, whole):.1f}%"
-
-
-def share(part: int, whole: int) -> float:
-    """Give a share in percent, rounded down to a tenth; 0 if ``whole`` is 0."""
-    return part * 1000 // whole / 10 if whole else 0.0
-
-
-def _percentage(text: str) -> float:
-    """Read a number from 0 to 100; no share is below another one, such as ``nan``."""
-    try:
-        percent = float(text)
-    except ValueError:
-        percent = -1
-    if 0 <= percent <= 100:
-        return percent
-    raise ArgumentTypeError(f"{text} is not a number from 0 to 100")
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -118,11 +82,6 @@ def add_options(parser: pytest.Parser) -> None:
         help="seed of every test that uses canvass_seed; 'random' draws a new one for each",
     )
     group.addoption(
-        "--canvass-collect",
-        action="store_true",
-        help="collect run folders (those with a run.json) as tests",
-    )
-    group.addoption(
         "--canvass-artifacts",
         metavar="DIR",
         help="where failing runs are stored (default: pytest's cache folder)",
@@ -132,26 +91,13 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="ARTIFACT",
-        help="a state graph: its steps count as known, and its coverage is measured",
+        help="a state graph: its steps are not asked of TLC",
     )
     group.addoption(
         "--canvass-cache",
         metavar="DIR",
         help="cache of TLC's answers (default: ~/.cache/canvass)",
     )
-    group.addoption(
-        "--canvass-fail-under",
-        type=_percentage,
-        metavar="PERCENT",
-        help="fail if the checked runs take fewer of the spec's actions",
-    )
-    group.addoption(
-        "--canvass-fail-under-edges",
-        type=_percentage,
-        metavar="PERCENT",
-        help="fail if the checked runs take fewer of the steps of a --canvass-graph",
-    )
-    parser.addini("canvass_collect", "collect run folders as tests", type="bool", default=False)
     parser.addini("canvass_graph", "state graphs, as --canvass-graph", type="paths", default=[])
 
 
@@ -223,8 +169,7 @@ class Session:
         from canvass.tlc.errors import TlcError
 
         try:
-            lookup = self.lookup
-            findings = decide(partial(read_and_check, [path]), lookup)
+            findings = decide(partial(read_and_check, [path]), self.lookup)
         except (GraphError, TlcError) as error:
             pytest.fail(f"canvass: {error}", pytrace=False)
         (run,) = findings.runs
@@ -232,9 +177,6 @@ class Session:
         taken = run.actions.nonzero()[0].tolist() if result.events else []
         every = _every_action()
         self.coverage.add(result.verdict.value, result.events, (every[code] for code in taken))
-        for graph, table in lookup.graphs.items():
-            found = table.lookup(findings.keys)
-            self.coverage.add_steps(graph, len(table), found[found >= 0].tolist())
         return Checked(path, result)
 
     def failure_text(self, checked: Checked, shown: Path) -> str:
@@ -288,31 +230,9 @@ class Session:
 
     # --- coverage ---------------------------------------------------------------------------------
 
-    def summary(self) -> list[tuple[str, bool]]:
-        """Give lines with the coverage, each with whether it is too low; none without a run."""
-        lines: list[tuple[str, bool]] = []
-        if self.coverage.verdicts:
-            lines += [(line, False) for line in self.coverage.lines(_every_action())]
-        return lines + [(line, True) for line in self.shortfalls()]
-
-    def shortfalls(self) -> list[str]:
-        """Give a line for each coverage that is lower than the demanded one."""
-        found = []
-        least = self._config.getoption("canvass_fail_under")
-        if least is not None:
-            got = share(len(self.coverage.actions), len(_every_action()))
-            if got < least:
-                found.append(f"{got:.1f}% of the actions are less than the {least:g}% demanded")
-        least = self._config.getoption("canvass_fail_under_edges")
-        if least is not None:
-            sizes = self.coverage.sizes
-            if not sizes:
-                found.append("no run was checked against a state graph, whose edges are demanded")
-            for graph, size in sizes.items():
-                got = share(len(self.coverage.steps[graph]), size)
-                if got < least:
-                    found.append(f"{got:.1f}% of {graph} are less than the {least:g}% demanded")
-        return found
+    def summary(self) -> list[str]:
+        """Give lines with the coverage; none without a run."""
+        return [*self.coverage.lines(_every_action())] if self.coverage.verdicts else []
 
 
 def seed_of(item: pytest.Item, option: str | None) -> int:

@@ -16,9 +16,8 @@ from canvass.conformance.report import make_case
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import check_run
-from canvass.pytest_plugin.session import Coverage, seed_of, share
+from canvass.pytest_plugin.session import Coverage, seed_of
 from canvass.selftest.runs import record_run
-from canvass.steps.distinct import KeyTable
 from canvass.tlc.errors import JavaError
 from support import corruptions
 from support.core_lookup import core_lookup
@@ -320,105 +319,6 @@ def test_a_marker_that_names_no_run_is_an_error(pytester: pytest.Pytester, named
     ended.stdout.no_fnmatch_line("*_hookexec*")  # One line, no traceback.
 
 
-@pytest.mark.parametrize("how", ["option", "ini", "not"])
-def test_run_folders_are_collected_only_with_the_option(
-    pytester: pytest.Pytester, good: Path, how: str
-) -> None:
-    corrupted(good, pytester.mkdir("runs") / "good", lambda _: None)
-    corrupted(good, pytester.path / "runs" / "bad", corruptions.commit_too_far)
-    if how == "ini":
-        pytester.makeini("[pytest]\ncanvass_collect = true\n")
-
-    ended = pytester.runpytest("-v", *(("--canvass-collect",) if how == "option" else ()))
-
-    if how == "not":
-        assert ended.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-        return
-    ended.assert_outcomes(passed=1, failed=1)
-    ended.stdout.fnmatch_lines(
-        ["runs/bad::conforms FAILED*", "runs/good::conforms PASSED*", "*bad: conforms*"]
-    )
-    ended.stdout.fnmatch_lines(["see it again: canvass trace show */runs/bad --around *"])
-
-
-def test_streams_without_their_run_json_are_collected_and_fail(
-    pytester: pytest.Pytester, good: Path
-) -> None:
-    corrupted(good, pytester.mkdir("runs") / "cut", lambda _: None)
-    (pytester.path / "runs" / "cut" / "run.json").unlink()
-    (pytester.path / "runs" / "member-0.ndjson").touch()
-    corrupted(good, pytester.path / "runs" / "good", lambda _: None)
-
-    ended = pytester.runpytest("-v", "--canvass-collect")
-
-    ended.assert_outcomes(passed=1, failed=2)
-    ended.stdout.fnmatch_lines(
-        [
-            "runs/cut/member-0.ndjson::conforms FAILED*",
-            "runs/good::conforms PASSED*",
-            "runs/member-0.ndjson::conforms FAILED*",
-            "MALFORMED: *runs/cut/run.json*NOT_FOUND*",
-        ]
-    )
-
-
-def test_a_run_folder_is_collected_whatever_its_name(pytester: pytest.Pytester, good: Path) -> None:
-    for name in ("build", "dist", "venv", ".hidden"):
-        corrupted(good, pytester.path / "runs" / name, lambda _: None)
-
-    every = pytester.runpytest("-v", "--canvass-collect")
-    fewer = pytester.runpytest(
-        "--canvass-collect", "--ignore", "runs/dist", "--ignore-glob", "runs/b*"
-    )
-
-    every.assert_outcomes(passed=3)
-    every.stdout.fnmatch_lines([f"runs/{name}::conforms *" for name in ("build", "dist", "venv")])
-    fewer.assert_outcomes(passed=1)
-
-
-def test_coverage_below_the_demanded_one_fails_the_session(
-    pytester: pytest.Pytester, good: Path
-) -> None:
-    corrupted(good, pytester.mkdir("runs") / "good", lambda _: None)
-
-    fine = pytester.runpytest("--canvass-collect", "--canvass-fail-under", "40")
-    short = pytester.runpytest("--canvass-collect", "--canvass-fail-under", "99.5")
-    unmeasured = pytester.runpytest("--canvass-collect", "--canvass-fail-under-edges", "1")
-
-    assert fine.ret == 0
-    fine.stdout.fnmatch_lines(["actions of the spec: * of * (*%); never taken: *"])
-    assert short.ret == pytest.ExitCode.TESTS_FAILED
-    short.stdout.fnmatch_lines(["*% of the actions are less than the 99.5% demanded"])
-    assert unmeasured.ret == pytest.ExitCode.TESTS_FAILED
-    unmeasured.stdout.fnmatch_lines(["no run was checked against a state graph, *"])
-
-
-def test_coverage_of_a_graph_counts_its_steps(
-    pytester: pytest.Pytester, good: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    met = verify.read_and_check([good], core_lookup().tables).keys
-    others = np.zeros((len(met), 2), dtype=np.uint64)
-    others[:, 1] = np.arange(len(others))
-    keys = np.concatenate([met, others])
-    table = KeyTable.build(keys, np.arange(len(keys), dtype=np.int64))
-
-    def with_graph(*_: object) -> StepLookup:
-        lookup = core_lookup()
-        lookup.graphs = {"small": table}
-        return lookup
-
-    monkeypatch.setattr(verify, "make_lookup", with_graph)
-    corrupted(good, pytester.mkdir("runs") / "good", lambda _: None)
-
-    ended = pytester.runpytest("--canvass-collect", "--canvass-fail-under-edges", "50.1")
-
-    half = len(met)
-    assert ended.ret == pytest.ExitCode.TESTS_FAILED
-    ended.stdout.fnmatch_lines(
-        [f"steps of small: {half} of {2 * half} (50.0%)", "50.0% of small are less than the *"]
-    )
-
-
 def test_a_session_without_canvass_prints_nothing_and_loads_no_heavy_module(
     pytester: pytest.Pytester,
 ) -> None:
@@ -493,14 +393,6 @@ def test_a_step_that_tlc_cannot_check_fails_the_test_once_and_without_a_tracebac
     ended.stdout.no_fnmatch_line("*session.py*")
 
 
-@pytest.mark.parametrize("percent", ["nan", "-1", "100.1", "x"])
-def test_coverage_is_demanded_in_percent(pytester: pytest.Pytester, percent: str) -> None:
-    ended = pytester.runpytest(f"--canvass-fail-under={percent}")
-
-    assert ended.ret == pytest.ExitCode.USAGE_ERROR
-    ended.stderr.fnmatch_lines([f"*--canvass-fail-under: {percent} is not a number from 0 to 100"])
-
-
 def test_the_seed_is_a_hash_of_the_name_or_the_given_one(request: pytest.FixtureRequest) -> None:
     own = seed_of(request.node, None)
 
@@ -514,15 +406,11 @@ def test_the_seed_is_a_hash_of_the_name_or_the_given_one(request: pytest.Fixture
 def test_coverage_of_several_processes_adds_up() -> None:
     one, other = Coverage(), Coverage()
     one.add("CONFORMS", 3, ["Canvass"])
-    one.add_steps("g", 10, [1, 2])
     other.add("CONFORMS", 4, ["Nominate"])
-    other.add_steps("g", 10, [2, 3])
 
     one.add_builtins(json.loads(json.dumps(other.to_builtins())))
 
     assert list(one.lines(["Canvass", "Nominate", "OnVote"])) == [
         "2 runs checked, 7 events: 2 CONFORMS",
         "actions of the spec: 2 of 3 (66.6%); never taken: OnVote",
-        "steps of g: 3 of 10 (30.0%)",
     ]
-    assert (share(999, 1000), share(0, 0), share(7, 7)) == (99.9, 0.0, 100.0)
