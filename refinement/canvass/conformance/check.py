@@ -25,8 +25,8 @@ from msgspec.structs import replace
 from canvass.conformance.batch import BATCH_EVENTS, split_runs, step_keys, steps_of
 from canvass.conformance.findings import Findings, RunFindings
 from canvass.conformance.sequence import Sequence, digest
-from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
-from canvass.conformance.whole_run import check_whole, with_limits
+from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
+from canvass.conformance.whole_run import check_whole, verdict_of
 from canvass.steps.answers import ALLOWED, REFUSED, UNKNOWN, Answers
 from canvass.steps.distinct import DistinctKeys
 from canvass.steps.kernel import Status, StepColumns
@@ -37,7 +37,7 @@ from canvass.traces.columns import EventColumns, Ints, from_events
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.ndjson import decode_run
-from canvass.traces.parquet import FactFinder, RowProblems, RunEntry
+from canvass.traces.parquet import FactFinder, RunEntry, row_problems
 from canvass.traces.schema import Event, Fact, Run, encode
 
 MAX_RUN_EVENTS: Final = 20_000_000
@@ -256,18 +256,14 @@ class Checker:
             allowed = partial(self._is_allowed, check)
             step_of = check.wrong.__getitem__
             divergences = divergences_of(run, sequence, whole, rows, step_of, allowed)
-        verdict = verdict_on(diverges=diverges, facts=whole.facts, unchecked=check.unchecked)
-        found = RunVerdict(
-            run_id=check.run_id,
-            path=check.path,
-            verdict=verdict,
+        check.found = verdict_of(
+            *(run, check.path),
             events=check.events,
             unchecked=check.unchecked,
-            divergences=divergences,
             facts=whole.facts,
-            revision=run.revision,
+            diverges=diverges,
+            divergences=divergences,
         )
-        check.found = with_limits(found, run)
 
 
 def _verdict(check: RunCheck) -> RunVerdict:
@@ -331,7 +327,7 @@ class TableChecker:
         self._open = dict(runs)
         """The runs that have not ended."""
         self._last = ""
-        self._finder, self._problems = FactFinder(), RowProblems(runs)
+        self._runs, self._finder = runs, FactFinder()
         self._checks = {run_id: self._begin(run_id, entry.run) for run_id, entry in runs.items()}
 
     def _begin(self, run_id: str, run: Run) -> RunCheck:
@@ -389,9 +385,8 @@ class TableChecker:
 
     def _take_columns(self, columns: EventColumns) -> None:
         """Check the rows of sound runs, and end the runs before the last one."""
-        for run_id, reason in self._problems.of(columns).items():
+        for run_id, reason in row_problems(columns, self._runs, self._finder).items():
             self._refuse(run_id, reason)
-        self._finder.look(columns)
         if any(self._checks[run_id].malformed for run_id in columns.runs):
             for part in split_runs(columns):
                 if not self._checks[part.runs[0]].malformed:

@@ -21,24 +21,21 @@ from markupsafe import Markup, escape
 
 from canvass.conformance.report import (
     CLASS_TEXTS,
+    OF_STEPS,
     Case,
     about,
     by_cause,
-    limits,
-    meaning,
     natural,
-    revision_lines,
+    notes,
     run_names,
-    summary,
     timing_lines,
 )
 from canvass.conformance.verdict import (
     WORST_FIRST,
     CorpusVerdict,
-    DivergenceClass,
     Verdict,
 )
-from canvass.lanes.model import Diagram, shortened
+from canvass.lanes.model import Diagram, shortened, visible
 from canvass.lanes.text import Line, TextLanes
 from canvass.traces.counts import counted
 from canvass.traces.schema import encode
@@ -61,16 +58,23 @@ _WORDS: Final = {
 }
 
 
-def environment(folder: Path = _HERE) -> Environment:
+def environment(folder: Path = _HERE, *, markup: bool = True) -> Environment:
     """Make the environment of the templates in a folder, which may import those beside this module.
 
-    Texts are escaped, and control characters, which no page should hold, become their names. A text
-    beyond `MAX_TEXT` is cut and ends with an ellipsis; with the filter ``line`` beyond `MAX_LINE`.
+    Control characters, which nothing shown should hold, become their names. In markup texts are
+    escaped. A text beyond `MAX_TEXT` is cut there and ends with an ellipsis; with the filter
+    ``line`` beyond `MAX_LINE`.
     """
+
+    def shown(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return text(value) if markup else visible(value)
+
     made = Environment(
         loader=FileSystemLoader([folder, _HERE]),
-        autoescape=True,
-        finalize=lambda value: text(value) if isinstance(value, str) else value,
+        autoescape=markup,
+        finalize=shown,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -140,11 +144,10 @@ def to_html(
         The folder of the page, for its links to runs; None if it is not known.
     """
     runs, title = found.runs, _title(found)
-    notes = (*revision_lines(runs), meaning(runs), *limits(runs), summary(found.counts))
     given: dict[str, Any] = {
         "found": found,
         "title": title,
-        "notes": notes,
+        "notes": notes(found),
         "cases": cases,
         "causes": by_cause(runs),
         "more": more,
@@ -161,7 +164,7 @@ def to_html(
         "most": MAX_LISTED,
         "most_lines": _MAX_SPEC_LINES,
         "class_texts": CLASS_TEXTS,
-        "of_steps": (DivergenceClass.IMPLEMENTATION_STEP, DivergenceClass.INSTRUMENTATION_GAP),
+        "of_steps": OF_STEPS,
     }
     words = (about, encode, run_names, timing_lines)
     given |= {word.__name__: word for word in words} | {"lanes": _lanes}

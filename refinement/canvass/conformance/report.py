@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -40,7 +40,6 @@ from canvass.traces.timeouts import duration_text
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import RunColumns
-    from canvass.conformance.differences import Difference
     from canvass.conformance.refused_step import RefusedStep
 
 CLASS_TEXTS: Final = {
@@ -51,6 +50,8 @@ CLASS_TEXTS: Final = {
 }
 """The meaning of each class for a person."""
 _MAX_FACTS: Final = 3
+OF_STEPS: Final = (DivergenceClass.IMPLEMENTATION_STEP, DivergenceClass.INSTRUMENTATION_GAP)
+_SOUND: Final = (Verdict.CONFORMS, Verdict.INCOMPLETE)
 _SAID: Final = {"active sets": "sets of members that are heard from"}
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -138,63 +139,50 @@ def timing_lines(warning: TimingWarning) -> tuple[str, str]:
     return f"{step}: {warning.text}{more}", f"{timeout} [{warning.rule.value}]"
 
 
-def meaning(runs: Sequence[RunVerdict]) -> str:
-    """Give a sentence on the runs that conform: revision, and the inputs that were taken as given.
+def notes(found: CorpusVerdict) -> list[str]:
+    """Give the lines after a list of runs.
 
-    The text is empty if no run conforms. If steps of a run are missing, the sentence is about the
-    steps that are there. If some runs diverge or are malformed, it is about the other runs.
+    They have the releases that wrote imported logs, the revision that allows the steps, the inputs
+    that were taken as given, the safety properties that were not checked in full, and the amount.
     """
-    sound = [run for run in runs if run.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE)]
-    revisions = sorted({run.revision for run in sound} - {""})
-    if not revisions:
-        return ""
-    counts: dict[str, list[int]] = {}
-    for run in sound:
-        for choice in run.choices:
-            sums = counts.setdefault(choice.name, [0, 0])
-            sums[0] += choice.shown
-            sums[1] += choice.inferred
-    parts = [
-        f"{_SAID.get(name, name)} {shown + inferred:,}"
-        + (f" ({f'{inferred:,}' if shown else 'all'} inferred)" if inferred else "")
-        for name, (shown, inferred) in counts.items()
-    ]
-    given = ". The spec has no clock; it accepts these inputs as given: "
-    taken = f"{given}{', '.join(parts)}" if parts else ""
-    there = " that is there" if any(run.verdict is Verdict.INCOMPLETE for run in sound) else ""
-    verdict = Verdict.INCOMPLETE if there else Verdict.CONFORMS
-    subject = verdict.value if len(sound) == len(runs) else f"{len(sound)} of {len(runs)} runs"
-    return (
-        f"{subject}: revision {' and '.join(revisions)} of the spec allows every step{there}{taken}"
-    )
-
-
-def limits(runs: Sequence[RunVerdict]) -> list[str]:
-    """Give a line for each set of safety properties that some runs were not checked for in full."""
-    counts = Counter(filter(None, map(limits_text, runs)))
-    return [
-        f"Not a full check of {f'{count} of {len(runs)} runs' if len(runs) > 1 else 'the run'};"
-        f" {said}"
-        for said, count in counts.items()
-    ]
-
-
-def revision_lines(runs: Sequence[RunVerdict], *, every: bool = False) -> list[str]:
-    """Give the revisions of runs. Of imported runs, give the releases that wrote their logs, too.
-
-    Of several runs the lines begin with the number of runs that they are about. If a run was not
-    imported and does not diverge, `meaning` has its revision; with ``every`` the lines have it.
-    """
-    found = []
-    chosen = (
+    runs = found.runs
+    subject = "{} of " + f"{len(runs)} runs" if len(runs) > 1 else "the run"
+    chosen = Counter(
         revision_choice(run.revision, run.releases)
         for run in runs
-        if every or run.releases is not None or run.verdict is Verdict.DIVERGES
+        if run.releases is not None or run.verdict is Verdict.DIVERGES
     )
-    for (first, *notes), count in Counter(filter(None, chosen)).items():
-        subject = f"{count} of {len(runs)} runs: " if len(runs) > 1 else ""
-        found += [f"{subject}{first}", *notes]
-    return found
+    lines = []
+    for (first, *others), count in ((each, n) for each, n in chosen.items() if each):
+        lines += [f"{subject.format(count)}: {first}" if len(runs) > 1 else first, *others]
+    lines += [_meaning(runs)] if any(run.verdict in _SOUND and run.revision for run in runs) else []
+    limited = Counter(filter(None, map(limits_text, runs)))
+    lines += [
+        f"Not a full check of {subject.format(count)}; {said}" for said, count in limited.items()
+    ]
+    return [*lines, summary(found.counts)]
+
+
+def _meaning(runs: Sequence[RunVerdict]) -> str:
+    """Say which revision allows the steps of the runs that conform, or what there is of them."""
+    sound = [run for run in runs if run.verdict in _SOUND]
+    revisions = " and ".join(sorted({run.revision for run in sound} - {""}))
+    shown, inferred = Counter[str](), Counter[str]()
+    for choice in chain.from_iterable(run.choices for run in sound):
+        shown[choice.name] += choice.shown
+        inferred[choice.name] += choice.inferred
+    parts = []
+    for name in shown:
+        part = f"{_SAID.get(name, name)} {shown[name] + inferred[name]:,}"
+        if inferred[name]:
+            part += f" ({f'{inferred[name]:,}' if shown[name] else 'all'} inferred)"
+        parts.append(part)
+    given = ". The spec has no clock; it accepts these inputs as given: "
+    verdict = max((run.verdict for run in sound), key=list(_SOUND).index)
+    there = " that is there" if verdict is Verdict.INCOMPLETE else ""
+    subject = verdict.value if len(sound) == len(runs) else f"{len(sound)} of {len(runs)} runs"
+    allows = f"{subject}: revision {revisions} of the spec allows every step{there}"
+    return allows + (f"{given}{', '.join(parts)}" if parts else "")
 
 
 def show_command(path: str, divergence: Divergence) -> str:
@@ -328,66 +316,16 @@ def places_of(run: RunVerdict, divergence: Divergence) -> dict[str, Place]:
 
 Style: TypeAlias = Literal["", "title", "bad", "dim"]
 
-_MAX_LINES: Final = 40
-_OF_STEPS: Final = (DivergenceClass.IMPLEMENTATION_STEP, DivergenceClass.INSTRUMENTATION_GAP)
-
 
 def divergence_lines(explanation: RefusedStep) -> Iterator[tuple[str, Style]]:
     """Give the explanation of a divergence as lines of text, each with its style."""
-    for text, style in _lines(explanation):
-        yield visible(text), style
+    from canvass.conformance.html import environment
 
-
-def _lines(explanation: RefusedStep) -> Iterator[tuple[str, Style]]:
-    divergence = explanation.divergence
-    head = f"{explanation.run_id}, member {divergence.member}, step {divergence.step}"
-    yield f"{head}: {CLASS_TEXTS[divergence.kind]}", "bad"
-    yield f"  {divergence.name}: {divergence.text}", ""
-    yield "", ""
-    yield "  The member's steps up to here", "title"
-    for event in (*explanation.earlier, explanation.event):
-        yield f"    {_event(event)}", ""
-    if explanation.changed:
-        yield "", ""
-        yield "  Observed changes", "title"
-        for change in explanation.changed:
-            yield f"    {change.field}: {change.observed} -> {change.allowed}", ""
-    yield from _alternatives(explanation)
-    if explanation.operator is not None:
-        operator = explanation.operator
-        yield "", ""
-        yield f"  {operator.module}.tla:{operator.line}", "title"
-        for line in operator.lines[:_MAX_LINES]:
-            yield f"    {line}", "dim"
-
-
-def _alternatives(explanation: RefusedStep) -> Iterator[tuple[str, Style]]:
-    if explanation.note:
-        yield "", ""
-        yield f"  {explanation.note}", ""
-    for number, differences in enumerate(explanation.alternatives, 1):
-        yield "", ""
-        yield (
-            f"  What the spec allows instead ({number} of {len(explanation.alternatives)})",
-            "title",
-        )
-        for line in _alternative(differences):
-            yield f"    {line}", ""
-    if explanation.divergence.kind in _OF_STEPS and not explanation.note:
-        if not explanation.action_enabled:
-            yield "", ""
-            yield "  The action is not enabled in the state before it.", ""
-            for part in explanation.failing:
-                yield f"    as its guard in the spec says: {part}", ""
-        yield f"  Enabled on the same input: {', '.join(explanation.enabled) or 'none'}", ""
-
-
-def _alternative(differences: Iterable[Difference]) -> Iterator[str]:
-    for difference in differences:
-        was = f" (was {difference.before})" if difference.before else ""
-        yield (
-            f"{difference.field}: observed {difference.observed}, allowed {difference.allowed}{was}"
-        )
+    given = {"found": explanation, "texts": CLASS_TEXTS, "of_steps": OF_STEPS, "event": _event}
+    text = environment(markup=False).get_template("refused.txt.jinja").render(given)
+    for line in text.splitlines():
+        style, _, shown = line.partition("|")
+        yield shown, cast(Style, style)
 
 
 def _event(event: Event) -> str:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.tlc_engine_runs import EngineError, TraceRun, read_unit
@@ -27,10 +29,9 @@ from canvass.conformance.verdict import (
     DivergenceClass,
     RunVerdict,
     Verdict,
-    verdict_on,
 )
 from canvass.conformance.verify import Unit, path_of
-from canvass.conformance.whole_run import with_limits
+from canvass.conformance.whole_run import verdict_of
 from canvass.spec.files import module_folders
 from canvass.steps.oracle import constants_of
 from canvass.tlc.config import TlcConfig
@@ -45,11 +46,9 @@ from canvass.traces.errors import TraceError
 class DeadEnd:
     """A state of the search in which no event can be explained."""
 
-    at: tuple[int, ...]
-    """The number of explained events of each stream."""
     standing: dict[int, tuple[bool, bool, bool]] = field(default_factory=dict)
     """For each member with an event left: whether step, message and log contents are right."""
-    broken: dict[int, frozenset[str]] = field(default_factory=dict)
+    broken: list[tuple[int, str]] = field(default_factory=list)
     """The properties that the next event of a member would violate."""
 
 
@@ -58,7 +57,10 @@ class Answer:
     """TLC's answer about one run."""
 
     conforms: bool = False
-    dead_ends: dict[tuple[int, ...], DeadEnd] = field(default_factory=dict)
+    dead_ends: defaultdict[tuple[int, ...], DeadEnd] = field(
+        default_factory=lambda: defaultdict(DeadEnd)
+    )
+    """By the number of explained events of each stream."""
 
     @property
     def is_given(self) -> bool:
@@ -81,20 +83,16 @@ def read_answers(values: Iterable[Value], runs: int) -> list[Answer]:
             case ["end", run]:
                 answers[run - 1].conforms = True
             case ["stuck", run, at, standing]:
-                end = _dead_end(answers[run - 1], at)
-                for member, (some, step, message, log) in enumerate(standing):
-                    if some:
-                        end.standing[member] = (step == 1, message == 1, log == 1)
+                answers[run - 1].dead_ends[tuple(at)].standing |= {
+                    member: (step == 1, message == 1, log == 1)
+                    for member, (some, step, message, log) in enumerate(standing)
+                    if some
+                }
             case ["broken", run, at, member, names]:
-                _dead_end(answers[run - 1], at).broken[member] = frozenset(names)
+                answers[run - 1].dead_ends[tuple(at)].broken += [(member, name) for name in names]
             case _:
                 raise EngineError(f"TLC printed what the trace specification does not: {value!a}")
     return answers
-
-
-def _dead_end(answer: Answer, at: Sequence[int]) -> DeadEnd:
-    key = tuple(at)
-    return answer.dead_ends.setdefault(key, DeadEnd(key))
 
 
 # --- divergences ----------------------------------------------------------------------------------
@@ -106,17 +104,15 @@ def divergences_of(trace: TraceRun, answer: Answer) -> tuple[Divergence, ...]:
     If a property is violated there, or a step is wrong, they are these. Otherwise they are the
     events of all members that lack a message or a log: some of these may only wait for another.
     """
-    most = max(sum(end.at) for end in answer.dead_ends.values())
-    ends = [end for end in answer.dead_ends.values() if sum(end.at) == most]
-    end = next((end for end in ends if end.broken), ends[0])
-    found = [
-        (member, _SAFETY if name != LOG_STREAM else _CAUSALITY, name, _VIOLATED)
-        for member, names in sorted(end.broken.items())
-        for name in sorted(names)
-    ]
+    most = max(map(sum, answer.dead_ends))
+    ends = [(at, end) for at, end in answer.dead_ends.items() if sum(at) == most]
+    at, end = next((one for one in ends if one[1].broken), ends[0])
     stuck = sorted(end.standing.items())
-    found += [
-        (member, _STEP, trace.streams[member].actions[end.at[member]], _WRONG_STEP)
+    found = [
+        (member, _CAUSALITY if name == LOG_STREAM else _SAFETY, name, "is violated")
+        for member, name in sorted(end.broken)
+    ] + [
+        (member, _STEP, trace.streams[member].actions[at[member]], _WRONG_STEP)
         for member, (step, _, _) in stuck
         if not step
     ]
@@ -126,7 +122,7 @@ def divergences_of(trace: TraceRun, answer: Answer) -> tuple[Divergence, ...]:
         for member, (_, message, _) in lacking
     ]
     return tuple(
-        Divergence(kind, name, member, trace.streams[member].steps[end.at[member]], text, most)
+        Divergence(kind, name, member, trace.streams[member].steps[at[member]], text, most)
         for member, kind, name, text in found
     )
 
@@ -134,7 +130,6 @@ def divergences_of(trace: TraceRun, answer: Answer) -> tuple[Divergence, ...]:
 _STEP: Final = DivergenceClass.IMPLEMENTATION_STEP
 _CAUSALITY: Final = DivergenceClass.CAUSALITY
 _SAFETY: Final = DivergenceClass.SAFETY_PROPERTY
-_VIOLATED: Final = "is violated"
 _WRONG_STEP: Final = "by the spec this step does not lead from the state before it to the next one"
 _NO_MESSAGE: Final = (
     MESSAGE_CAUSALITY,
@@ -155,7 +150,7 @@ Progress = Callable[[int, int, int], object]
 """Called after each run of TLC: runs done, runs in all, events done."""
 
 
-def check_with_tlc(units: Iterable[Unit], progress: Progress | None = None) -> CorpusVerdict:
+def check_with_tlc(units: Iterable[Unit], progress: Progress = lambda *_: None) -> CorpusVerdict:
     """Check run folders and files of data sets.
 
     Parameters
@@ -171,95 +166,81 @@ def check_with_tlc(units: Iterable[Unit], progress: Progress | None = None) -> C
         If TLC cannot run, or does not finish a batch.
     """
     started = time.perf_counter()
-    read = [found for unit in units for found in _read(unit)]
-    traces = [found for found in read if isinstance(found, TraceRun)]
-    verdicts: dict[int, RunVerdict] = {}
-    events = 0
+    found = [one for unit in units for one in _read(unit)]
+    traces = [(place, one) for place, one in enumerate(found) if isinstance(one, TraceRun)]
+    verdicts = {place: one for place, one in enumerate(found) if isinstance(one, RunVerdict)}
+    done = events = 0
     for batch in _batches(traces):
-        answers = _ask(batch[0].run.rules, batch)
-        for trace, answer in zip(batch, answers, strict=True):
-            verdicts[id(trace)] = _settle(trace, answer)
-            events += trace.events
-        if progress is not None:
-            progress(len(verdicts), len(traces), events)
-    found = tuple(verdicts[id(one)] if isinstance(one, TraceRun) else one for one in read)
-    seconds = time.perf_counter() - started
-    return CorpusVerdict(found, Counts(len(found), events, seconds=seconds, by_tlc=True))
+        answers = _ask([trace for _, trace in batch])
+        for (place, trace), answer in zip(batch, answers, strict=True):
+            verdicts[place] = _settle(trace, answer)
+            done, events = done + 1, events + trace.events
+        progress(done, len(traces), events)
+    counts = Counts(len(found), events, seconds=time.perf_counter() - started, by_tlc=True)
+    return CorpusVerdict(tuple(verdicts[place] for place in range(len(found))), counts)
 
 
-def _read(unit: Unit) -> list[TraceRun | RunVerdict]:
+def _read(unit: Unit) -> Iterator[TraceRun | RunVerdict]:
     """Read the runs of a folder or file; what TLC cannot be asked about is malformed."""
+    path = path_of(unit)
+    malformed = RunVerdict(path.name, str(path), Verdict.MALFORMED)
     try:
         if isinstance(unit, TraceError):
             raise unit
-        return [_askable(trace) for trace in read_unit(unit)]
+        for trace in [*read_unit(unit)]:
+            reason = "" if trace.events else "the run has no events: nothing was checked"
+            try:
+                _ = trace.run.rules
+            except ValueError as error:
+                reason = str(error)
+            own = replace(malformed, run_id=trace.run.run_id, facts=trace.facts, reason=reason)
+            yield own if reason else trace
     except TraceError as error:
-        path = path_of(unit)
-        return [RunVerdict(path.name, str(path), Verdict.MALFORMED, reason=str(error))]
+        yield replace(malformed, reason=str(error))
 
 
-def _askable(trace: TraceRun) -> TraceRun | RunVerdict:
-    reason = "" if trace.events else "the run has no events: nothing was checked"
-    try:
-        _ = trace.run.rules
-    except ValueError as error:
-        reason = str(error)
-    run_id, path, facts = trace.run.run_id, str(trace.path), trace.facts
-    malformed = RunVerdict(run_id, path, Verdict.MALFORMED, facts=facts, reason=reason)
-    return malformed if reason else trace
-
-
-def _batches(traces: Sequence[TraceRun]) -> Iterator[list[TraceRun]]:
+def _batches(traces: Iterable[tuple[int, TraceRun]]) -> Iterator[list[tuple[int, TraceRun]]]:
     """Put runs under the same rules together, up to `BATCH_EVENTS`."""
-    by_rules: dict[Rules, list[TraceRun]] = {}
-    for trace in traces:
-        by_rules.setdefault(trace.run.rules, []).append(trace)
-    for own in by_rules.values():
-        ends = accumulate(trace.events for trace in own)
-        numbers = (end // BATCH_EVENTS for end in ends)
-        for _, batch in groupby(zip(numbers, own, strict=True), key=lambda one: one[0]):
-            yield [trace for _, trace in batch]
+    waiting: dict[Rules, list[tuple[int, TraceRun]]] = {}
+    for one in traces:
+        batch = waiting.setdefault(one[1].run.rules, [])
+        if batch and sum(trace.events for _, trace in batch) + one[1].events > BATCH_EVENTS:
+            yield waiting.pop(one[1].run.rules)
+            batch = waiting.setdefault(one[1].run.rules, [])
+        batch.append(one)
+    yield from waiting.values()
 
 
 def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
-    divergences = () if answer.conforms else divergences_of(trace, answer)
-    found = RunVerdict(
-        run_id=trace.run.run_id,
-        path=str(trace.path),
-        verdict=verdict_on(
-            diverges=bool(divergences), facts=trace.facts, unchecked=trace.unchecked
-        ),
+    return verdict_of(
+        *(trace.run, str(trace.path)),
         events=trace.events,
         unchecked=trace.unchecked,
-        divergences=divergences,
         facts=trace.facts,
-        revision=trace.run.revision,
+        diverges=not answer.conforms,
+        divergences=() if answer.conforms else divergences_of(trace, answer),
     )
-    return with_limits(found, trace.run)
 
 
 # --- TLC ------------------------------------------------------------------------------------------
 
 
-def _ask(rules: Rules, traces: Sequence[TraceRun]) -> list[Answer]:
+def _ask(traces: Sequence[TraceRun]) -> list[Answer]:
     with tempfile.TemporaryDirectory(prefix="canvass-traces-") as folder:
         module = Path(folder) / f"{_ROOT_MODULE}.tla"
         module.write_text(module_text(traces), encoding="ascii")
         limits = TlcOptions(
-            heap_mib=2048,
-            stack_mib=512,
-            check_deadlock=False,
-            library=module_folders(),
+            heap_mib=2048, stack_mib=512, check_deadlock=False, library=module_folders()
         )
-        with run(module, config_of(rules), limits) as tlc:
+        with run(module, config_of(traces[0].run.rules), limits) as tlc:
             answers = read_answers(tlc.printed_values(), len(traces))
             result = tlc.wait()
     if result.outcome is not Outcome.SUCCESS:
         about = f"{len(traces)} runs" if len(traces) > 1 else f"run {traces[0].run.run_id}"
         raise EngineError(f"TLC did not come to an end with {about}: {result.message}")
-    silent = [trace.run.run_id for trace, a in zip(traces, answers, strict=True) if not a.is_given]
-    if silent:
-        raise EngineError(f"TLC said nothing about run {silent[0]}")
+    for trace, answer in zip(traces, answers, strict=True):
+        if not answer.is_given:
+            raise EngineError(f"TLC said nothing about run {trace.run.run_id}")
     return answers
 
 
@@ -278,22 +259,20 @@ def config_of(rules: Rules) -> TlcConfig:
     )
 
 
-def module_text(traces: Sequence[TraceRun]) -> str:
+def module_text(traces: Iterable[TraceRun]) -> str:
     """Give the module that holds runs as data: strings of digits and numbers of members."""
-    runs = ",\n".join(_run_text(trace) for trace in traces)
+    runs = ",\n".join(map(_run_text, traces))
     return (
         f"---- MODULE {_ROOT_MODULE} ----\nEXTENDS TraceSpec\nGivenRuns == <<\n{runs}\n>>\n====\n"
     )
 
 
 def _run_text(trace: TraceRun) -> str:
-    streams = ",\n".join(
-        "<<" + ",\n".join(f'"{text}"' for text in stream.texts) + ">>" for stream in trace.streams
-    )
-    missing = ", ".join(map(str, sorted(trace.missing)))
-    whole = "TRUE" if trace.whole else "FALSE"
-    empty = "TRUE" if trace.run.initial == "empty" else "FALSE"
-    return (
-        f"[whole |-> {whole}, empty |-> {empty}, missing |-> {{{missing}}},"
-        f" streams |-> <<\n{streams}>>]"
-    )
+    texts = (",\n".join(f'"{text}"' for text in stream.texts) for stream in trace.streams)
+    fields = {
+        "whole": str(trace.whole).upper(),
+        "empty": str(trace.run.initial == "empty").upper(),
+        "missing": f"{{{', '.join(map(str, sorted(trace.missing)))}}}",
+        "streams": f"<<\n{f',{chr(10)}'.join(f'<<{text}>>' for text in texts)}>>",
+    }
+    return f"[{', '.join(f'{name} |-> {value}' for name, value in fields.items())}]"

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from msgspec.structs import replace
-
 from canvass.conformance.causality import Order, cut_short, order_causes
 from canvass.conformance.safety_monitors import Violation, asked_in_part, not_asked, violations
 from canvass.conformance.sequence import Sequence
-from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
 from canvass.traces.releases import releases_of_run
 from canvass.traces.schema import Fact, FactKind, Run
 
@@ -39,22 +37,37 @@ def check_whole(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> WholeR
     return WholeRun(facts, order, broken)
 
 
-def with_limits(found: RunVerdict, run: Run | None) -> RunVerdict:
-    """Add to a verdict what limits it.
+def verdict_of(
+    run: Run,
+    path: str,
+    *,
+    events: int,
+    unchecked: int,
+    facts: tuple[Fact, ...],
+    diverges: bool,
+    divergences: tuple[Divergence, ...] = (),
+) -> RunVerdict:
+    """Give the verdict on a run that could be read, with what limits it.
 
     These are the names of the safety properties that were not checked in full, and the releases
     that wrote the logs of an imported run. An imported run that lacks something is incomplete.
     """
-    if run is None:
-        return found
-    open_verdicts = (Verdict.CONFORMS, Verdict.INCOMPLETE)
-    if run.missing and found.verdict in open_verdicts and not found.reason:
-        found = replace(found, verdict=Verdict.INCOMPLETE, reason="; ".join(run.missing))
-    elif run.disk_replaced and found.verdict in open_verdicts and not found.reason:
-        found = replace(found, reason="remark: " + "; ".join(map(str, run.disk_replaced)))
-    unknown, whole = run.initial != "empty", all(complete_members(run, found.facts))
-    return replace(
-        found,
+    verdict, reason = verdict_on(diverges=diverges, facts=facts, unchecked=unchecked), ""
+    if run.missing and not diverges:
+        verdict, reason = Verdict.INCOMPLETE, "; ".join(run.missing)
+    elif run.disk_replaced and not diverges:
+        reason = "remark: " + "; ".join(map(str, run.disk_replaced))
+    unknown, whole = run.initial != "empty", all(complete_members(run, facts))
+    return RunVerdict(
+        run_id=run.run_id,
+        path=path,
+        verdict=verdict,
+        events=events,
+        unchecked=unchecked,
+        divergences=divergences,
+        facts=facts,
+        reason=reason,
+        revision=run.revision,
         not_asked=not_asked(revision=run.revision, unknown=unknown, whole=whole),
         asked_in_part=asked_in_part(revision=run.revision, unknown=unknown, whole=whole),
         releases=releases_of_run(run),

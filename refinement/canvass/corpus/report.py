@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader
+from jinja2 import Environment
 
 from canvass.conformance.findings import step_name
 from canvass.conformance.html import environment, page
@@ -24,7 +24,6 @@ from canvass.corpus.summary import (
     totals,
     verdict_counts,
 )
-from canvass.lanes.model import visible
 from canvass.traces.counts import counted
 
 REPORT_FILE: Final = "report.html"
@@ -52,14 +51,9 @@ def to_html(summary: Summary, new: _New = None, folder: Path | None = None) -> s
 
 def to_text(summary: Summary, new: _New = None, out: str | None = None) -> str:
     """Return the lines for a terminal; ``out`` is the folder of the report, if there is one."""
-    made = Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=False,  # Text for a terminal: control characters get their names.
-        finalize=lambda value: visible(value) if type(value) is str else value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return _rendered(made, "txt", summary, new, {"out": out and out.rstrip("/")})
+    made = environment(_HERE, markup=False)
+    text = _rendered(made, "txt", summary, new, {"out": out and out.rstrip("/")})
+    return text.removesuffix("\n")
 
 
 def _rendered(

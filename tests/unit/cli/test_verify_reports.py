@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -118,5 +119,5 @@ def test_a_divergence_of_an_imported_run_names_the_lines_of_the_logs(
 
         assert code == 1
         assert said in out
-        assert said in junit
+        assert said in unescape(junit)
         assert f"member-0.log.gz:{line[0 if step == shown else -1]}" in page.read_text()

@@ -22,8 +22,14 @@ from hypothesis import strategies as st
 from canvass.cluster.rules import Rules
 from canvass.conformance import check
 from canvass.conformance.junit import to_junit
-from canvass.conformance.report import limits
-from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, exit_code
+from canvass.conformance.report import notes
+from canvass.conformance.verdict import (
+    CorpusVerdict,
+    DivergenceClass,
+    RunVerdict,
+    Verdict,
+    exit_code,
+)
 from canvass.conformance.verify import check_run, check_units, make_lookup
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import AnswersWarning
@@ -41,6 +47,10 @@ STEP = DivergenceClass.IMPLEMENTATION_STEP
 CAUSALITY = DivergenceClass.CAUSALITY
 SAFETY = DivergenceClass.SAFETY_PROPERTY
 GAP = DivergenceClass.INSTRUMENTATION_GAP
+
+
+def limits(*runs: RunVerdict) -> list[str]:
+    return [line for line in notes(CorpusVerdict(runs)) if line.startswith("Not a full check")]
 
 
 LOOKUP = core_lookup()
@@ -253,8 +263,8 @@ def test_check_names_the_properties_that_are_not_asked(good_run: Path, tmp_path:
         *of_logs,
     }
     assert set(incomplete.asked_in_part) == {"LogMatching", "StateMachineSafety"}
-    assert limits([whole]) == []
-    assert limits([unknown, whole]) == [
+    assert limits(whole) == []
+    assert limits(unknown, whole) == [
         (
             "Not a full check of 1 of 2 runs; not checked: AppliedWithinCommitted;"
             f" checked only on the known parts of the logs: {', '.join(of_logs)}"
@@ -270,7 +280,7 @@ def test_check_names_the_property_that_a_run_of_revision_1_49_is_not_asked(tmp_p
 
     assert verdict.verdict is Verdict.CONFORMS
     assert (verdict.not_asked, verdict.asked_in_part) == (("AppliedWithinCommitted",), ())
-    assert limits([verdict]) == ["Not a full check of the run; not checked: AppliedWithinCommitted"]
+    assert limits(verdict) == ["Not a full check of the run; not checked: AppliedWithinCommitted"]
 
 
 def test_check_a_missing_stream_leaves_the_run_incomplete(good_run: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from canvass.conformance.junit import to_junit
 from canvass.conformance.verdict import CorpusVerdict, RunVerdict, Verdict
-from canvass.conformance.whole_run import with_limits
+from canvass.conformance.whole_run import verdict_of
 from canvass.traces.alignment.importer import INCOMPLETE, MAX_KEPT, import_logs
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Run
@@ -47,17 +47,26 @@ def run_with(missing: object) -> Run:
     return Run("canvass.run/1", "run", "1.50", 3, source={"missing": missing})
 
 
-@pytest.mark.parametrize("verdict", Verdict)
-def test_what_is_missing_changes_no_verdict_but_conforms(verdict: Verdict) -> None:
-    found = with_limits(RunVerdict("run", "run", verdict), run_with(["no step explains a line"]))
+def verdict_on(run: Run, *, diverges: bool = False, unchecked: int = 0) -> RunVerdict:
+    return verdict_of(
+        run, "run", events=1, unchecked=unchecked, facts=(), diverges=diverges, divergences=()
+    )
 
-    expected = Verdict.INCOMPLETE if verdict is Verdict.CONFORMS else verdict
-    assert found.verdict is expected
+
+@pytest.mark.parametrize("unchecked", [0, 1])
+@pytest.mark.parametrize("diverges", [True, False])
+def test_what_is_missing_makes_a_run_that_does_not_diverge_incomplete(
+    diverges: bool, unchecked: int
+) -> None:
+    lacking = run_with(["no step explains a line"])
+    found = verdict_on(lacking, diverges=diverges, unchecked=unchecked)
+
+    assert found.verdict is (Verdict.DIVERGES if diverges else Verdict.INCOMPLETE)
 
 
 @pytest.mark.parametrize("missing", [7, "text", [1], {"a": "b"}])
 def test_a_value_of_another_form_does_not_hide_that_something_is_missing(missing: object) -> None:
-    found = with_limits(RunVerdict("run", "run", Verdict.CONFORMS), run_with(missing))
+    found = verdict_on(run_with(missing))
 
     assert found.verdict is Verdict.INCOMPLETE
     assert "source.missing" in found.reason
@@ -67,7 +76,7 @@ def test_a_complete_run_lacks_nothing() -> None:
     run = replace(run_with([]), source={})
 
     assert run.missing == ()
-    assert with_limits(RunVerdict("run", "run", Verdict.CONFORMS), run).verdict is Verdict.CONFORMS
+    assert verdict_on(run).verdict is Verdict.CONFORMS
 
 
 def test_so_many_sentences_are_kept(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from canvass.conformance.findings import Findings, RunFindings
 from canvass.conformance.verdict import RunVerdict, Verdict
-from canvass.conformance.whole_run import with_limits
 from canvass.corpus import summary as summaries
 from canvass.corpus.check import TaskChecker
 from canvass.corpus.job import REPORT_TABLES, CorpusJob, LostResults
@@ -23,7 +22,7 @@ from canvass.corpus.rows import ANSWER_SCHEMA, ROW_SCHEMA
 from canvass.corpus.summary import Listed, Summary, exit_code, summarise
 from canvass.steps.answers import REFUSED
 from canvass.traces.layout import ACTION_NAMES
-from canvass.traces.releases import RELEASES
+from canvass.traces.releases import RELEASES, releases_of_run
 from canvass.traces.schema import Run
 
 Row = dict[str, Any]
@@ -206,7 +205,7 @@ def test_the_row_of_a_run_names_its_revision_and_the_releases_that_wrote_its_log
     recorded = Run("canvass.run/1", "run", "hardened", 1)
 
     def chosen(run: Run, of: Verdict) -> str:
-        found = with_limits(RunVerdict("run", "run", of), run)
+        found = RunVerdict("run", "run", of, releases=releases_of_run(run))
         none, steps = np.empty((0, 2), np.uint64), np.empty(0, np.int8)
         findings = RunFindings(run, found, frozenset(), np.zeros(1, np.int64))
         (row,) = Findings((findings,), {}, none, steps).tables().verdicts.to_pylist()

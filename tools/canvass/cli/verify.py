@@ -119,9 +119,9 @@ def verify(
         write_text(to_junit(found))
     else:
         refused = _refused(found.runs, lookup)
-        values = _values(found.runs, refused) if output is VerifyFormat.HUMAN else {}
+        values = _values(found, refused) if output is VerifyFormat.HUMAN else {}
         record = to_report(as_given(found), refused)
-        emit(output, record, "verify", runs=found.runs, counts=found.counts, **values)
+        emit(output, record, "verify", **values)
     raise typer.Exit(found.exit_code)
 
 
@@ -198,14 +198,17 @@ def _refused(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedStep
     ]
 
 
-def _values(runs: Sequence[RunVerdict], refused: Sequence[RefusedStep]) -> dict[str, object]:
+def _values(found: CorpusVerdict, refused: Sequence[RefusedStep]) -> dict[str, object]:
     """Give what the text names beside the verdicts."""
     from canvass.cli.log_units import run_given
     from canvass.cli.output import typed
     from canvass.conformance import report
 
+    runs = found.runs
     wrong = [run for run in runs if run.divergences]
     return {
+        "runs": runs,
+        "notes": report.notes(found),
         "names": report.run_names([run_given(run) for run in runs]),
         "given": run_given,
         "command": typed(),
