@@ -12,6 +12,7 @@ import pytest
 
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
+from support.trace_reading import load_corpus
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +23,7 @@ def test_rows_are_the_events_of_the_runs(spark: SparkSession, runs: Path, tmp_pa
         write_dataset(Corpus(runs), writer)
     expected = Counter(
         (loaded.run.run_id, member, event.step, event.action.value, len(event.sends))
-        for loaded in Corpus(runs).load()
+        for loaded in load_corpus(runs)
         for member, events in loaded.events.items()
         for event in events
     )

@@ -1,14 +1,20 @@
-"""Reading of bytes as a member's stream, in the ways that tests of the reader need."""
+"""Reading of streams, files and corpora, in the ways that tests of the readers need."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from canvass.traces.arrow import sources_of
 from canvass.traces.errors import TraceError
 from canvass.traces.ndjson import EventReader
+from canvass.traces.parquet import DatasetFile, FactFinder
+from canvass.traces.run import Corpus, LoadedRun
 from canvass.traces.schema import Event, encode
 from support.trace_events import plain_event
 
@@ -49,3 +55,24 @@ def refusal(data: bytes) -> TraceError:
     with pytest.raises(TraceError) as caught:
         read(data)
     return caught.value
+
+
+def load_file(path: Path) -> Iterator[LoadedRun]:
+    """All runs of a file of a data set."""
+    finder, events = FactFinder(), dict[tuple[str, int], list[Event]]()
+    with DatasetFile(path) as file:
+        for table, columns in file.read():
+            finder.look(columns)
+            for row, source in enumerate(sources_of(table), columns.context):
+                name = columns.runs[columns.run[row]], int(columns.member[row])
+                events.setdefault(name, []).append(replace(columns.event(row), source=source))
+        for run_id, entry in file.runs.items():
+            own = {i: tuple(found) for (run, i), found in events.items() if run == run_id}
+            yield LoadedRun(entry.run, own, tuple(finder.facts_of(entry)))
+
+
+def load_corpus(path: Path) -> list[LoadedRun]:
+    """All runs of a corpus."""
+    corpus = Corpus(path)
+    found = [folder.load() for folder in corpus.run_folders()]
+    return found + [run for file in corpus.files for run in load_file(file)]

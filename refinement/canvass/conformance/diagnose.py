@@ -31,7 +31,7 @@ from canvass.traces.actions import ACTION_INPUTS
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, message_id_text
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Run
+from canvass.traces.schema import Event, Run
 
 Allowed = Callable[[Question], bool]
 """Tells of a step whether the spec allows it."""
@@ -62,6 +62,13 @@ class RunColumns:
         """Give the row of a step."""
         columns = self.columns
         return int(np.flatnonzero((columns.member == member) & (columns.step == step))[0])
+
+    def events(self) -> dict[int, list[Event]]:
+        """Give the events of each member, without their sources."""
+        columns, found = self.columns, dict[int, list[Event]]()
+        for row, member in enumerate(columns.member.tolist()):
+            found.setdefault(member, []).append(columns.event(row))
+        return found
 
     def step(self, row: int) -> Step:
         """Give the step that a row records."""

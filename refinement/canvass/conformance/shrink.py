@@ -15,13 +15,13 @@ it. The result has no step that was not recorded.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
 from canvass.conformance.check import check_events
 from canvass.conformance.diagnose import RunColumns
@@ -33,6 +33,8 @@ from canvass.traces.ndjson import EventWriter
 from canvass.traces.run import RUN_FILE
 from canvass.traces.schema import Event, FactKind, Run, encode
 
+Streams = Mapping[int, Sequence[Event]]
+"""The events of each member."""
 Kept = dict[int, list[int]]
 """For each member whose stream is kept the places of its events in it, in ascending order."""
 
@@ -46,7 +48,7 @@ class Shrunk:
     """The result of shrinking a run."""
 
     run: Run
-    events: Mapping[int, Sequence[Event]]
+    events: Streams
     divergence: Divergence
     """The first divergence of the remaining run."""
     original: Divergence
@@ -63,110 +65,95 @@ class Shrunk:
         return sum(map(len, self.events.values()))
 
 
-@dataclass(slots=True)
-class Shrinker:
-    """Shrinks one run.
+def shrink(
+    loaded: RunColumns,
+    streams: Streams,
+    found: RunVerdict,
+    lookup: StepLookup,
+    on_progress: Callable[[int], object] = lambda _: None,
+) -> Shrunk:
+    """Find the smallest run.
 
     Parameters
     ----------
-    run, streams
-        The run: the contents of ``run.json``, and the events of each member.
-    loaded
-        The same run in columns.
+    loaded, streams
+        The run: in columns, and the events of each member.
     found
         The verdict on it.
     lookup
         Decides steps. Candidates have steps of the run only, so the oracle is not asked again.
     on_progress
         Called with the number of events after each success.
+
+    Raises
+    ------
+    NothingToShrink
+        If the run does not diverge.
     """
+    if not found.divergences:
+        raise NothingToShrink(f"the run is {found.verdict.value}: it does not diverge")
+    search = _Search(loaded.run, streams, found, lookup, on_progress)
+    search.cut_after(loaded)
+    size = -1
+    while size != _size(search.kept):
+        size = _size(search.kept)
+        search.cut_ends()
+        search.remove_idle()
+    return Shrunk(
+        run=loaded.run,
+        events=_events(streams, search.kept),
+        divergence=search.last,
+        original=search.target,
+        before=sum(map(len, streams.values())),
+        checks=search.checks,
+        dropped=tuple(sorted(set(streams) - set(search.kept))),
+    )
 
-    run: Run
-    streams: Mapping[int, Sequence[Event]]
-    loaded: RunColumns
-    found: RunVerdict
-    lookup: StepLookup
-    on_progress: Callable[[int], object] = lambda _: None
-    checks: int = 0
-    _last: Divergence | None = None
-    _kept: Kept = field(default_factory=dict)
 
-    def shrink(self) -> Shrunk:
-        """Find the smallest run.
+class _Search:
+    """The smallest candidate so far; the parameters are those of `shrink`."""
 
-        Raises
-        ------
-        NothingToShrink
-            If the run does not diverge.
-        """
-        if not self.found.divergences:
-            raise NothingToShrink(f"the run is {self.found.verdict.value}: it does not diverge")
-        self._kept = {member: list(range(len(events))) for member, events in self.streams.items()}
-        self._last = self.found.divergences[0]
-        self._cut_after()
-        size = -1
-        while size != _size(self._kept):
-            size = _size(self._kept)
-            self._drop_members()
-            self._cut_ends()
-            self._remove_idle()
-        events = _events(self.streams, self._kept)
-        assert self._last is not None
-        return Shrunk(
-            run=self.run,
-            events=events,
-            divergence=self._last,
-            original=self.found.divergences[0],
-            before=sum(map(len, self.streams.values())),
-            checks=self.checks,
-            dropped=tuple(sorted(set(self.streams) - set(self._kept))),
-        )
-
-    @property
-    def _target(self) -> Divergence:
-        return self.found.divergences[0]
-
-    @property
-    def _place(self) -> int:
-        """The place of the event that diverges in its stream."""
-        steps = [event.step for event in self.streams[self._target.member]]
-        return steps.index(self._target.step)
+    def __init__(
+        self,
+        run: Run,
+        streams: Streams,
+        found: RunVerdict,
+        lookup: StepLookup,
+        on_progress: Callable[[int], object],
+    ) -> None:
+        self._run, self._streams, self._lookup = run, streams, lookup
+        self._on_progress = on_progress
+        self._facts = {(fact.kind, fact.member_id) for fact in found.facts}
+        self.target = self.last = found.divergences[0]
+        steps = [event.step for event in streams[self.target.member]]
+        self._place = steps.index(self.target.step)
+        self.kept: Kept = {member: list(range(len(events))) for member, events in streams.items()}
+        self.checks = 0
 
     # --- what is tried ----------------------------------------------------------------------------
 
-    def _cut_after(self) -> None:
+    def cut_after(self, loaded: RunColumns) -> None:
         """Leave out the events that the divergence does not rest on, or at least those after it."""
-        lanes = RunLanes(self.loaded.columns)
-        row = self.loaded.row_of(self._target.member, self._target.step)
+        lanes = RunLanes(loaded.columns)
+        row = loaded.row_of(self.target.member, self.target.step)
         up_to_it = lanes.rows[: lanes.place[row] + 1]
         for rows in (lanes.leading_to(row, len(lanes.rows)), up_to_it):
-            counts = dict.fromkeys(self.streams, 0)
+            counts = dict.fromkeys(self._streams, 0)
             for one in rows:
-                counts[int(self.loaded.columns.member[one])] += 1
-            kept = {member: list(range(count)) for member, count in counts.items() if count}
-            if self._try(kept):
+                counts[int(loaded.columns.member[one])] += 1
+            if self._try({member: list(range(count)) for member, count in counts.items()}):
                 return
 
-    def _cut_ends(self) -> None:
-        for member in self._others():
-            count = len(self._kept[member])
-            by = count // 2
+    def cut_ends(self) -> None:
+        """Leave out other members, or the ends of their streams; the longest stream comes first."""
+        others = [member for member in self.kept if member != self.target.member]
+        for member in sorted(others, key=lambda member: -len(self.kept[member])):
+            by = len(self.kept[member])
             while by:
-                if by < count and self._try({**self._kept, member: self._kept[member][:-by]}):
-                    count -= by
-                else:
+                if not self._try({**self.kept, member: self.kept.get(member, [])[:-by]}):
                     by //= 2
 
-    def _drop_members(self) -> None:
-        for member in self._others():
-            self._try({other: kept for other, kept in self._kept.items() if other != member})
-
-    def _others(self) -> list[int]:
-        """Give the members but that of the divergence, the one with most events first."""
-        others = (member for member in self._kept if member != self._target.member)
-        return sorted(others, key=lambda member: -len(self._kept[member]))
-
-    def _remove_idle(self) -> None:
+    def remove_idle(self) -> None:
         """Remove steps that change nothing: many at once, then fewer."""
         groups = self._idle_groups()
         size = len(groups)
@@ -176,9 +163,9 @@ class Shrinker:
                 chosen = set().union(*groups[start : start + size])
                 kept = {
                     member: [place for place in places if (member, place) not in chosen]
-                    for member, places in self._kept.items()
+                    for member, places in self.kept.items()
                 }
-                if self._try({member: places for member, places in kept.items() if places}):
+                if self._try(kept):
                     del groups[start : start + size]
                 else:
                     start += size
@@ -188,94 +175,74 @@ class Shrinker:
         """Give steps that change nothing, each with the receipts of what it sent."""
         idle: dict[tuple[int, int], Event] = {}
         receipts: dict[str, tuple[int, int]] = {}
-        for member, places in self._kept.items():
-            stream = self.streams[member]
-            for place in places:
-                if stream[place].input.id:
-                    receipts[stream[place].input.id] = (member, place)
+        for member, places in self.kept.items():
+            stream = self._streams[member]
+            receipts |= {stream[place].input.id: (member, place) for place in places}
             for before, place in pairwise(places):
                 if stream[before].state == stream[place].state:
                     idle[member, place] = stream[place]
-        idle.pop((self._target.member, self._place), None)
+        idle.pop((self.target.member, self._place), None)
         groups = []
         for name in idle:
             group, waiting = set[tuple[int, int]](), [name]
             while waiting:
-                one = waiting.pop()
-                group.add(one)
-                if one in idle:
-                    waiting += [
-                        receipts[send.id] for send in idle[one].sends if send.id in receipts
-                    ]
+                group.add(one := waiting.pop())
+                sends = idle[one].sends if one in idle else ()
+                waiting += [receipts[send.id] for send in sends if send.id in receipts]
             if group <= idle.keys():
                 groups.append(group)
         return groups
 
     # --- one candidate ----------------------------------------------------------------------------
 
-    def _try(self, kept: Kept) -> bool:
+    def _try(self, candidate: Kept) -> bool:
         """Accept a candidate if it is smaller and diverges in the same way."""
-        if _size(kept) >= _size(self._kept) or self._target.member not in kept:
+        kept = {member: places for member, places in candidate.items() if places}
+        own = kept.get(self.target.member, [])
+        if _size(kept) >= _size(self.kept) or self._place not in own:
             return False
-        if self._place not in kept[self._target.member]:
-            return False
-        events = _events(self.streams, kept)
-        found = decide(partial(check_events, self.run, events), self.lookup).runs[0].verdict
+        events = _events(self._streams, kept)
+        found = decide(partial(check_events, self._run, events), self._lookup).runs[0].verdict
         self.checks += 1
-        if not self._diverges_alike(found, kept, events):
+        wanted = replace(self.target, step=events[self.target.member][own.index(self._place)].step)
+        if not found.divergences or _what(found.divergences[0]) != _what(wanted):
             return False
-        self._kept, self._last = kept, found.divergences[0]
-        self.on_progress(_size(kept))
-        return True
-
-    def _diverges_alike(
-        self, found: RunVerdict, kept: Kept, events: Mapping[int, Sequence[Event]]
-    ) -> bool:
-        if not found.divergences:
-            return False
-        first, target = found.divergences[0], self._target
-        step = events[target.member][kept[target.member].index(self._place)].step
-        if (first.kind, first.name, first.member, first.step) != (
-            target.kind,
-            target.name,
-            target.member,
-            step,
-        ):
-            return False
-        known = {(fact.kind, fact.member_id) for fact in self.found.facts}
         for fact in found.facts:
             missing = fact.kind is FactKind.MISSING_STREAM and fact.member_id not in kept
-            if not missing and (fact.kind, fact.member_id) not in known:
+            if not missing and (fact.kind, fact.member_id) not in self._facts:
                 return False
+        self.kept, self.last = kept, found.divergences[0]
+        self._on_progress(_size(kept))
         return True
+
+
+def _what(divergence: Divergence) -> tuple[object, ...]:
+    return divergence.kind, divergence.name, divergence.member, divergence.step
 
 
 def _size(kept: Kept) -> int:
     return sum(map(len, kept.values()))
 
 
-def _events(streams: Mapping[int, Sequence[Event]], kept: Kept) -> dict[int, list[Event]]:
+def _events(streams: Streams, kept: Kept) -> dict[int, list[Event]]:
     """Give the events of a candidate, numbered anew where steps between them were removed.
 
     Gaps of the run stay: a step without a predecessor gets none.
     """
     found = {}
     for member, places in kept.items():
-        stream = streams[member]
+        stream, shift, last = streams[member], 0, places[0]
         events: list[Event] = []
-        shift = 0
-        for number, place in enumerate(places):
-            if number:
-                for k in range(places[number - 1] + 1, place):
-                    if stream[k].step == stream[k - 1].step + 1:
-                        shift += 1
-            event = stream[place]
-            events.append(msgspec.structs.replace(event, step=event.step - shift))
+        for place in places:
+            removed = range(last + 1, place)
+            shift += sum(stream[k].step == stream[k - 1].step + 1 for k in removed)
+            events.append(replace(stream[place], step=stream[place].step - shift))
+            last = place
         found[member] = events
     return found
 
 
-def write_run(run: Run, events: Mapping[int, Sequence[Event]], folder: Path) -> None:
+def write_run(run: Run, events: Mapping[int, Iterable[Event]], folder: Path) -> None:
     """Write a run folder.
 
     Raises
@@ -289,7 +256,7 @@ def write_run(run: Run, events: Mapping[int, Sequence[Event]], folder: Path) -> 
         for member, stream in events.items():
             # The events came from a reader, so that they need no check.
             with EventWriter(folder / f"member-{member}.ndjson", member) as writer:
-                writer.write(stream)
+                writer.write([*stream])
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -7,7 +7,6 @@ each run, so that a file can be checked alone. The columns are those of `canvass
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
@@ -27,7 +26,6 @@ from canvass.traces.arrow import (
     conformed,
     from_table,
     member_count_of,
-    sources_of,
 )
 from canvass.traces.arrow import to_table as columns_to_table
 from canvass.traces.columns import EventColumns, Ints, from_events
@@ -75,7 +73,7 @@ def column_problems(columns: EventColumns) -> dict[int, tuple[int, str]]:
 
     Notes
     -----
-    The members of a run must ascend, and the steps of a member. Gaps are allowed.
+    The steps of a member must ascend. Gaps are allowed.
     """
     found: list[tuple[int, str]] = []
 
@@ -90,7 +88,6 @@ def column_problems(columns: EventColumns) -> dict[int, tuple[int, str]]:
     refuse(step < 0, "step is negative")
     same = columns.run[1:] == columns.run[:-1]
     stays = same & (member[1:] == member[:-1])
-    refuse(np.append(False, same & (member[1:] < member[:-1])), NOT_IN_ORDER)
     refuse(
         np.append(False, stays & (step[1:] == step[:-1])),
         "a step is there twice, or several runs have the id",
@@ -128,46 +125,35 @@ def message_id_senders(messages: Ints) -> Ints:
     return senders
 
 
-class RowProblems:
-    """Finds the runs of a file or table whose rows are no trace, batch by batch.
+def row_problems(
+    columns: EventColumns, runs: Mapping[str, RunEntry], finder: FactFinder
+) -> dict[str, str]:
+    """Give for each run with a problem in the next rows the first one, by the run's id.
 
     Parameters
     ----------
+    columns
+        The next rows of a file or table.
     runs
         The runs that the rows may be of, by their ids.
+    finder
+        Knows the rows before.
     """
-
-    def __init__(self, runs: Mapping[str, RunEntry]) -> None:
-        self._runs = runs
-        self._known = set[str]()
-        self._last = ("", NONE)
-
-    def of(self, columns: EventColumns) -> dict[str, str]:
-        """Give for each run with a problem in the next rows the first one, by the run's id."""
-        found = {}
-        run, member = columns.run[columns.context :], columns.member[columns.context :]
-        begins = np.flatnonzero(np.diff(run, prepend=NONE) | np.diff(member, prepend=NONE))
-        for row in begins.tolist():
-            run_id, own = columns.runs[run[row]], int(member[row])
-            last_run, last_member = self._last
-            if own < last_member if run_id == last_run else run_id in self._known:
-                found[run_id] = NOT_IN_ORDER
-            self._known.add(run_id)
-            self._last = run_id, own
-        for number, (row, reason) in column_problems(columns).items():
-            place = f"member {columns.member[row]}, step {columns.step[row]}"
-            found.setdefault(columns.runs[number], f"{place}: {reason}")
-        for number, run_id in enumerate(columns.runs):
-            if run_id not in self._runs:
-                found[run_id] = "it is not in the metadata"
-                continue
-            entry = self._runs[run_id]
-            for member_id in entry.run.without_steps:
-                rows = (columns.run == number) & (columns.member == member_id)
-                problem = entry.run.steps_problem(member_id, int(np.count_nonzero(rows)))
-                if problem:
-                    found.setdefault(run_id, problem)
-        return {run_id: f"the run {run_id}: {reason}" for run_id, reason in found.items()}
+    found = dict.fromkeys(finder.look(columns), NOT_IN_ORDER)
+    for number, (row, reason) in column_problems(columns).items():
+        place = f"member {columns.member[row]}, step {columns.step[row]}"
+        found.setdefault(columns.runs[number], f"{place}: {reason}")
+    for number, run_id in enumerate(columns.runs):
+        if run_id not in runs:
+            found[run_id] = "it is not in the metadata"
+            continue
+        run = runs[run_id].run
+        for member_id in run.without_steps:
+            rows = (columns.run == number) & (columns.member == member_id)
+            problem = run.steps_problem(member_id, int(np.count_nonzero(rows)))
+            if problem:
+                found.setdefault(run_id, problem)
+    return {run_id: f"the run {run_id}: {reason}" for run_id, reason in found.items()}
 
 
 def _any_of(bad: NDArray[np.bool_], row_of: Ints, rows: int) -> NDArray[np.bool_]:
@@ -501,47 +487,16 @@ class DatasetFile:
             At the first row that is not an event of a run in the metadata.
         """
         before = None
-        problems = RowProblems(self.runs)
+        finder = FactFinder()
         for table in self.tables(run_ids):
             before = self._guard(lambda: from_table(table, before))  # noqa: B023
-            for reason in problems.of(before).values():
+            for reason in row_problems(before, self.runs, finder).values():
                 raise self._error(Code.BAD_EVENT, reason)
             yield table, before
 
     def batches(self, run_ids: Collection[str] | None = None) -> Iterator[EventColumns]:
         """Yield the events in columns; see `read`."""
         return (columns for _, columns in self.read(run_ids))
-
-    def load(self) -> Iterator[tuple[RunEntry, dict[int, list[Event]], list[Fact]]]:
-        """Yield for each run its entry, its events by member with their sources, and its facts.
-
-        Notes
-        -----
-        Each event becomes an object, which is slow: for reports, not for checks of whole files.
-        """
-        finder = FactFinder()
-        waiting = dict(self.runs)
-        current, events = "", dict[int, list[Event]]()
-        for table, columns in self.read():
-            finder.look(columns)
-            sources = sources_of(table)
-            for row in range(columns.context, len(columns)):
-                run_id = columns.runs[int(columns.run[row])]
-                if run_id != current:
-                    if current:
-                        entry = waiting.pop(current)
-                        yield entry, events, finder.facts_of(entry)
-                    current, events = run_id, {}
-                event = columns.event(row)
-                source = sources[row - columns.context]
-                if source is not None:
-                    event = replace(event, source=source)
-                events.setdefault(int(columns.member[row]), []).append(event)
-        if current:
-            entry = waiting.pop(current)
-            yield entry, events, finder.facts_of(entry)
-        for entry in waiting.values():
-            yield entry, {}, finder.facts_of(entry)
 
     def close(self) -> None:
         """Close the file."""
@@ -560,31 +515,28 @@ class FactFinder:
     """Finds what is missing in batches of columns: gaps, late starts, absent members."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, set[int]] = {}
-        self._kept: Counter[str] = Counter()
-        self.facts: list[Fact] = []
+        self._streams: dict[str, list[int]] = {}
+        """By run the members whose streams have begun."""
+        self._last = ("", NONE)
+        self._facts: dict[str, list[Fact]] = {}
 
-    def look(self, columns: EventColumns) -> None:
-        """Add the next batch. The first batch may begin in the middle of a run."""
-        for row in range(columns.context):
+    def look(self, columns: EventColumns) -> set[str]:
+        """Add the next batch; give the runs whose members are not in ascending order."""
+        wrong = set()
+        for row in np.flatnonzero(columns.predecessor == NONE).tolist():
             run, member = columns.runs[int(columns.run[row])], int(columns.member[row])
-            self._seen.setdefault(run, set()).add(member)
-        starts = np.flatnonzero(columns.predecessor == NONE)
-        for row in starts[starts >= columns.context].tolist():
-            run, member = columns.runs[int(columns.run[row])], int(columns.member[row])
-            step = int(columns.step[row])
-            seen = self._seen.setdefault(run, set())
-            if member in seen:
-                kind = FactKind.GAP
-            elif step:
-                kind = FactKind.LATE_START
-            else:
-                seen.add(member)
-                continue
-            seen.add(member)
-            if self._kept[run] < MAX_GAPS:
-                self._kept[run] += 1
-                self.facts.append(Fact(kind, run, member, step))
+            step, own = int(columns.step[row]), self._streams.setdefault(run, [])
+            stays = (run, member) == self._last
+            if not stays and own and (run != self._last[0] or member <= own[-1]):
+                wrong.add(run)
+            self._last = run, member
+            if not stays:
+                own.append(member)
+            facts = self._facts.setdefault(run, [])
+            if row >= columns.context and (stays or step) and len(facts) < MAX_GAPS:
+                kind = FactKind.GAP if stays else FactKind.LATE_START
+                facts.append(Fact(kind, run, member, step))
+        return wrong
 
     def facts_of(self, entry: RunEntry) -> list[Fact]:
         """Return what is missing from a run after `look` at all its batches.
@@ -593,19 +545,16 @@ class FactFinder:
         not reported as missing.
         """
         run_id = entry.run.run_id
-        seen = self._seen.get(run_id, set()) | {fact.member_id for fact in entry.facts}
+        seen = {*self._streams.get(run_id, ()), *(fact.member_id for fact in entry.facts)}
         seen |= set(entry.run.without_steps)
         known = {(fact.kind, fact.member_id, fact.step) for fact in entry.facts}
+        absent = (k for k in range(entry.run.member_count) if k not in seen)
         return [
             *entry.facts,
-            *(
-                Fact(FactKind.MISSING_STREAM, run_id, member_id)
-                for member_id in range(entry.run.member_count)
-                if member_id not in seen
-            ),
+            *(Fact(FactKind.MISSING_STREAM, run_id, member_id) for member_id in absent),
             *(
                 fact
-                for fact in self.facts
-                if fact.run_id == run_id and (fact.kind, fact.member_id, fact.step) not in known
+                for fact in self._facts.get(run_id, ())
+                if (fact.kind, fact.member_id, fact.step) not in known
             ),
         ]

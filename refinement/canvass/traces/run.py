@@ -344,20 +344,6 @@ class Corpus:
             self._enter(folder.run, str(path))
             yield folder
 
-    def load(self) -> Iterator[LoadedRun]:
-        """Yield the runs whole, with the sources of events."""
-        for folder in self.run_folders():
-            yield folder.load()
-        if self.files:
-            from canvass.traces.parquet import DatasetFile
-        for path in self.files:
-            with DatasetFile(path) as file:
-                for entry in file.runs.values():
-                    self._enter(entry.run, str(path))
-                for entry, found, facts in file.load():
-                    events = {member_id: tuple(found[member_id]) for member_id in sorted(found)}
-                    yield LoadedRun(entry.run, events, tuple(facts))
-
 
 def write_dataset(corpus: Corpus, writer: DatasetWriter) -> int:
     """Convert run folders to a data set; return the number of events.

@@ -14,8 +14,8 @@ from canvass.client.connection import Connection
 from canvass.runner import RunnerError
 from canvass.runner.configuration import ClusterFolder, MemberConfig, lock_folder, read_config
 from canvass.runner.supervisor import Supervisor
-from canvass.traces.run import Corpus
 from support.processes import canvass, members_of
+from support.trace_reading import load_corpus
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -55,7 +55,7 @@ def test_a_cluster_loses_nothing_in_kills_and_pauses_and_conforms(
         assert mark["status"]["member_id"] == i
         assert mark["activityTimestamp"] > 0
     assert members_of(folder) == []
-    (run,) = Corpus(folder / "runs").load()
+    (run,) = load_corpus(folder / "runs")
     assert sorted(run.events) == [0, 1, 2]
     assert run.facts == ()
     actions = [event.action.value for events in run.events.values() for event in events]
@@ -121,7 +121,7 @@ def test_a_cluster_continues_after_a_shutdown(tmp_path: Path) -> None:
         for name in (".cluster-mark.json", ".cluster-mark.new"):
             (data / name).write_text('{"pi')  # What a crash may leave; nothing is read from there.
     assert mark["status"]["member_id"] == 0
-    (run,) = Corpus(folder / "runs").load()
+    (run,) = load_corpus(folder / "runs")
     actions = [event.action.value for event in run.events[0]]
 
     assert (reports[0]["counter"], reports[0]["done"]) == (None, {"toggle": 1})

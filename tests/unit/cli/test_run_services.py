@@ -14,8 +14,8 @@ from canvass.archive.archive import Archive
 from canvass.archive.files import FileStorage
 from canvass.log.entries import LOG_MESSAGES, ClusterActionRequest
 from canvass.runner.cluster_run import compare_services
-from canvass.traces.run import Corpus
 from support.processes import canvass, members_of
+from support.trace_reading import load_corpus
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -58,7 +58,7 @@ def test_two_services_are_equal_after_kills_snapshots_and_toggles(
     script.write_text(SCRIPT)
     first = run(folder, *SERVICES, "--seconds", 4, "--script", script)
     second = run(folder, *SERVICES, "--seconds", 0.3, "--again")
-    (recorded,) = Corpus(folder / "runs").load()
+    (recorded,) = load_corpus(folder / "runs")
     restarts = [
         sum(event.action.value == "Restart" for event in events)
         for events in recorded.events.values()

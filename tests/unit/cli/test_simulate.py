@@ -16,7 +16,7 @@ from canvass.selftest.simulation_series import replay_command
 from canvass.simulation.events import Finding
 from canvass.simulation.options import Options
 from canvass.simulation.simulator import RunResult, Simulator
-from canvass.traces.run import Corpus
+from support.trace_reading import load_corpus
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -36,7 +36,7 @@ def test_runs_are_recorded_as_a_corpus(command: Command, tmp_path: Path) -> None
 
     assert code == 0
     assert f"recorded in {folder}" in out
-    runs = [loaded.run.run_id for loaded in Corpus(folder).load()]
+    runs = [loaded.run.run_id for loaded in load_corpus(folder)]
     assert runs == ["sim-hardened-3-0", "sim-hardened-3-1"]
 
 

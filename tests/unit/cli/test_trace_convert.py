@@ -14,10 +14,10 @@ from canvass.cluster.rules import Rules
 from canvass.selftest.runs import record_run
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.publish import FOLDER, published
-from canvass.traces.run import Corpus
 from canvass.traces.schema import FactKind
 from support import corruptions
 from support.corruptions import corrupted
+from support.trace_reading import load_corpus
 
 Command = Callable[..., Any]
 SAMPLE = Path(__file__).resolve().parents[3] / "samples" / "aeron" / "b-leader-killed"
@@ -39,7 +39,7 @@ def test_an_imported_run_keeps_its_events_in_a_data_set(command: Command, tmp_pa
 
     assert (first.code, first.out) == (0, f"1 run written to {tmp_path / 'set'}\n")
     assert (second.code, second.err) == (2, f"canvass: {tmp_path / 'set'} is a data set already\n")
-    (run,), (converted,) = (Corpus(tmp_path / name).load() for name in ("run", "set"))
+    (run,), (converted,) = (load_corpus(tmp_path / name) for name in ("run", "set"))
     assert converted == run
     assert any(event.source for event in run.events[0])
 
@@ -77,7 +77,7 @@ def test_a_corpus_with_everything_missing_keeps_what_is_missing(
                 {member: events for member, events in loaded.events.items() if events},
                 {(fact.kind, fact.member_id) for fact in loaded.facts},
             )
-            for loaded in Corpus(tmp_path / name).load()
+            for loaded in load_corpus(tmp_path / name)
         }
     assert found["corpus"]["gap"][1]
     assert found["corpus"]["cut"][1]

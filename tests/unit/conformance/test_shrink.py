@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from canvass.cli.main import run as command
 from canvass.cluster.rules import Rules
 from canvass.conformance import verify
 from canvass.conformance.diagnose import load
-from canvass.conformance.shrink import NothingToShrink, Shrinker, Shrunk, write_run
+from canvass.conformance.shrink import NothingToShrink, Shrunk, shrink, write_run
 from canvass.conformance.verdict import DivergenceClass, Verdict
 from canvass.conformance.verify import check_run
 from canvass.selftest.runs import record_run
@@ -42,11 +43,20 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def shrinker(folder: Path) -> Shrinker:
-    whole = RunFolder(folder).load()
-    streams = {member: events for member, events in whole.events.items() if events}
-    loaded = load(folder, whole.run.run_id)
-    return Shrinker(whole.run, streams, loaded, check_run(folder, LOOKUP), LOOKUP)
+@dataclass
+class Whole:
+    """A run that may be shrunk."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        whole = RunFolder(self.folder).load()
+        self.streams = {member: events for member, events in whole.events.items() if events}
+        self.loaded = load(self.folder, whole.run.run_id)
+        self.found = check_run(self.folder, LOOKUP)
+
+    def shrink(self) -> Shrunk:
+        return shrink(self.loaded, self.streams, self.found, LOOKUP)
 
 
 def written(shrunk: Shrunk, folder: Path) -> Path:
@@ -59,7 +69,7 @@ def test_what_remains_diverges_in_the_same_way_at_the_same_event(
     good: Path, tmp_path: Path, name: str
 ) -> None:
     change, kind = CORRUPTIONS[name]
-    bad = shrinker(corrupted(good, tmp_path / "bad", change))
+    bad = Whole(corrupted(good, tmp_path / "bad", change))
     target = bad.found.divergences[0]
 
     shrunk = bad.shrink()
@@ -81,7 +91,7 @@ def test_what_remains_is_a_part_of_the_run_from_its_beginning(
     good: Path, tmp_path: Path, name: str
 ) -> None:
     change, _ = CORRUPTIONS[name]
-    bad = shrinker(corrupted(good, tmp_path / "bad", change))
+    bad = Whole(corrupted(good, tmp_path / "bad", change))
 
     shrunk = bad.shrink()
 
@@ -102,10 +112,10 @@ def test_what_remains_is_a_part_of_the_run_from_its_beginning(
 
 
 def test_what_is_shrunk_cannot_be_shrunk_further(good: Path, tmp_path: Path) -> None:
-    bad = shrinker(corrupted(good, tmp_path / "bad", corruptions.message_overtaken))
+    bad = Whole(corrupted(good, tmp_path / "bad", corruptions.message_overtaken))
     once = bad.shrink()
 
-    again = shrinker(written(once, tmp_path / "small")).shrink()
+    again = Whole(written(once, tmp_path / "small")).shrink()
 
     assert again.after == once.after
 
@@ -116,7 +126,7 @@ def test_a_gap_before_the_divergence_stays_one(good: Path, tmp_path: Path) -> No
         corruptions.commit_too_far(streams)
         del streams[member][place - 6]
 
-    bad = shrinker(corrupted(good, tmp_path / "bad", change))
+    bad = Whole(corrupted(good, tmp_path / "bad", change))
 
     found = check_run(written(bad.shrink(), tmp_path / "small"), LOOKUP)
 
@@ -126,7 +136,7 @@ def test_a_gap_before_the_divergence_stays_one(good: Path, tmp_path: Path) -> No
 
 def test_a_run_that_does_not_diverge_is_not_shrunk(good: Path) -> None:
     with pytest.raises(NothingToShrink, match="CONFORMS"):
-        shrinker(good).shrink()
+        Whole(good).shrink()
 
 
 def test_the_command_writes_the_run_and_says_what_was_left_out(

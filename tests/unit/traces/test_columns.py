@@ -28,6 +28,7 @@ from canvass.traces.parquet import DatasetFile, DatasetWriter, RunEntry, column_
 from canvass.traces.schema import Event, Fact, FactKind, Input, Run, encode
 from support.examples import examples
 from support.trace_events import plain_event, run_of, streams
+from support.trace_reading import load_file
 
 FEW = examples(25)
 """For what writes files, or takes long to draw."""
@@ -162,8 +163,9 @@ def test_runs_survive_a_data_set(
     found: dict[str, dict[int, list[Event]]] = {}
     rows = 0
     for path in sorted(root.glob("*.parquet")):
+        for run in load_file(path):
+            found[run.run.run_id] = {i: list(events) for i, events in run.events.items()}
         with DatasetFile(path) as file:
-            found |= {entry.run.run_id: events for entry, events, _ in file.load()}
             for columns in file.batches():
                 rows += len(columns) - columns.context
     shutil.rmtree(root)
@@ -207,15 +209,14 @@ def test_facts_of_a_run_are_kept_and_found(tmp_path: Path) -> None:
         writer.add(0, [plain_event(0), plain_event(2)])
         writer.add(1, [plain_event(4)])
         writer.end([result])
-    with DatasetFile(tmp_path / "events-3-00000.parquet") as file:
-        ((_, _, facts),) = file.load()
+    (loaded,) = load_file(tmp_path / "events-3-00000.parquet")
 
-    assert facts == [
+    assert loaded.facts == (
         result,
         Fact(FactKind.MISSING_STREAM, "a", 2),
         Fact(FactKind.GAP, "a", 0, 2),
         Fact(FactKind.LATE_START, "a", 1, 4),
-    ]
+    )
 
 
 def test_writer_keeps_to_the_order_of_its_calls(tmp_path: Path) -> None:
@@ -393,12 +394,11 @@ def test_no_flipped_bit_changes_an_event(tmp_path: Path) -> None:
         damaged[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
         path.write_bytes(damaged)
         try:
-            with DatasetFile(path) as file:
-                events = [events for _, events, _ in file.load()]
+            events = [run.events for run in load_file(path)]
         except TraceError:
             refused += 1
         else:
-            assert events == [{0: long_stream(30)}]
+            assert events == [{0: tuple(long_stream(30))}]
 
     assert refused > 50
 

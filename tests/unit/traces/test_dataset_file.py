@@ -16,6 +16,7 @@ from canvass.traces.parquet import DatasetFile, DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support.corpora import record_runs
 from support.row_groups import regrouped
+from support.trace_reading import load_file
 
 
 @pytest.fixture
@@ -88,8 +89,7 @@ def test_gaps_of_one_run_do_not_hide_those_of_another(
         lambda groups: [group.slice(2, 20) for group in groups],
     )
 
-    with DatasetFile(lacking) as file:
-        found = {entry.run.run_id: len(facts) for entry, _, facts in file.load()}
+    found = {run.run.run_id: len(run.facts) for run in load_file(lacking)}
 
     assert found == {"run-0": 1, "run-1": 1}
 

@@ -16,6 +16,7 @@ from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import NO_RUN_FOLDER, Corpus, RunFolder, write_dataset
 from canvass.traces.schema import Event, Fact, FactKind, Source, encode, encode_lines
 from support.trace_events import plain_event, run_of
+from support.trace_reading import load_corpus
 
 
 def make_run(folder: Path, run_id: str = "run-1", count: int = 4, suffix: str = "") -> Path:
@@ -30,7 +31,7 @@ def make_run(folder: Path, run_id: str = "run-1", count: int = 4, suffix: str = 
 
 def refusal(path: Path) -> TraceError:
     with pytest.raises(TraceError) as caught:
-        list(Corpus(path).load())
+        list(load_corpus(path))
     return caught.value
 
 
@@ -163,13 +164,13 @@ def test_a_corpus_is_a_run_a_folder_of_runs_or_a_data_set(tmp_path: Path) -> Non
     with DatasetWriter(tmp_path / "set") as writer:
         assert write_dataset(Corpus(tmp_path / "runs"), writer) == 24
 
-    runs = list(Corpus(tmp_path / "runs").load())
-    converted = list(Corpus(tmp_path / "set").load())
-    one_file = list(Corpus(tmp_path / "set" / "events-3-00000.parquet").load())
+    runs = load_corpus(tmp_path / "runs")
+    converted = load_corpus(tmp_path / "set")
+    one_file = list(load_corpus(tmp_path / "set" / "events-3-00000.parquet"))
 
     assert [loaded.run.run_id for loaded in runs] == ["run-a", "run-b"]
     assert runs == converted == one_file
-    assert list(Corpus(tmp_path / "runs" / "a").load()) == runs[:1]
+    assert list(load_corpus(tmp_path / "runs" / "a")) == runs[:1]
 
 
 @pytest.mark.parametrize("name", ["more.PARQUET", "more.Parquet", "more.parquet.gz"])
@@ -201,7 +202,7 @@ def test_sources_and_context_rows_survive_conversion(
     with DatasetWriter(tmp_path / "set") as writer:
         assert write_dataset(Corpus(tmp_path / "runs"), writer) == 42
 
-    (loaded,) = Corpus(tmp_path / "set").load()
+    (loaded,) = load_corpus(tmp_path / "set")
 
     assert list(loaded.events[0]) == stream
 
@@ -217,11 +218,10 @@ def test_a_data_set_tells_the_same_facts_as_the_folders(tmp_path: Path) -> None:
 
     found = []
     for path in (tmp_path / "runs", tmp_path / "set"):
-        corpus = Corpus(path)
-        loaded = list(corpus.load())
+        loaded = load_corpus(path)
         events = sum(len(one) for run in loaded for one in run.events.values())
         facts = sorted((fact for run in loaded for fact in run.facts), key=encode)
-        found.append((corpus.runs, events, facts))
+        found.append((len(loaded), events, facts))
 
     assert found[0] == found[1]
     assert found[0][:2] == (2, 15)

@@ -142,9 +142,10 @@ def shrink(
     """
     from canvass.cli.output import Stages
     from canvass.conformance.diagnose import load
-    from canvass.conformance.shrink import Shrinker, write_run
+    from canvass.conformance.shrink import shrink as shrunk_of
+    from canvass.conformance.shrink import write_run
     from canvass.conformance.verify import check_units, make_lookup
-    from canvass.traces.run import Corpus
+    from canvass.traces.run import RunFolder
 
     if out.exists():
         raise CommandError(f"{out} exists; name a new folder")
@@ -154,13 +155,13 @@ def shrink(
     if not found.divergences:
         why = f": {found.reason}" if found.reason else ""
         raise CommandError(f"{run} is {found.verdict.value}{why}: there is nothing to shrink")
-    (whole,) = (one for one in Corpus(place).load() if one.run.run_id == name)
-    streams = {member: events for member, events in whole.events.items() if events}
+    loaded = load(place, name)
+    streams = RunFolder(place).load().events if place.is_dir() else loaded.events()
     with Stages() as stages:
         stages.stage("shrinking")
-        shrinker = Shrinker(whole.run, streams, load(place, name), found, lookup)
-        shrinker.on_progress = lambda count: stages.detail(f"{count:,} events")
-        shrunk = shrinker.shrink()
+        shrunk = shrunk_of(
+            *(loaded, streams, found, lookup), lambda count: stages.detail(f"{count:,} events")
+        )
     write_run(shrunk.run, shrunk.events, out)
     _show(shrunk, out)
 
