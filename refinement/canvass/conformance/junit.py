@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from canvass.conformance.html import environment
 from canvass.conformance.operators import find_operator
 from canvass.conformance.report import fact_text, places_of, run_names, timing_lines
+from canvass.conformance.templates import environment
 from canvass.conformance.verdict import CorpusVerdict, RunVerdict, limits_text
 
 

@@ -319,7 +319,7 @@ Style: TypeAlias = Literal["", "title", "bad", "dim"]
 
 def divergence_lines(explanation: RefusedStep) -> Iterator[tuple[str, Style]]:
     """Give the explanation of a divergence as lines of text, each with its style."""
-    from canvass.conformance.html import environment
+    from canvass.conformance.templates import environment
 
     given = {"found": explanation, "texts": CLASS_TEXTS, "of_steps": OF_STEPS, "event": _event}
     text = environment(markup=False).get_template("refused.txt.jinja").render(given)

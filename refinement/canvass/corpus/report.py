@@ -1,7 +1,7 @@
 """The report on a corpus for a person, of a `canvass.corpus.summary.Summary`: text, and a page.
 
-The page has no scripts, and its frame and policy are those of `canvass.conformance.html`. All texts
-of a corpus go through the template's escaping, which also shows control characters by name.
+The page has no scripts; its frame and policy are those of `canvass.conformance.templates`. All
+texts of a corpus go through the template's escaping, which also shows control characters by name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from jinja2 import Environment
 
 from canvass.conformance.findings import step_name
-from canvass.conformance.html import environment, page
+from canvass.conformance.templates import environment, page
 from canvass.corpus.summary import (
     DivergenceClassSummary,
     Summary,

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from canvass.conformance.html import environment, page
+from canvass.conformance.templates import environment, page
 from canvass.explanation.between import find_between
 from canvass.explanation.elections import ElectionReport, find_elections
 from canvass.explanation.evidence import Evidence, Sentence, seconds_of, shown_ns
