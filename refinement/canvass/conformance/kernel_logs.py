@@ -39,7 +39,7 @@ _DEEPEST: Final = 64
 
 
 class Rows(NamedTuple):
-    """What the kernel reads of the events of a run: a value for each row, in the order of rows."""
+    """The parts of the events of a run that the kernel reads: a value for each row."""
 
     member: Any
     before: Any

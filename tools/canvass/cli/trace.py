@@ -141,9 +141,8 @@ def shrink(
     canvass trace shrink RUN --out small && canvass trace show small
     """
     from canvass.cli.output import Stages
+    from canvass.conformance import shrink as shrinking
     from canvass.conformance.diagnose import load
-    from canvass.conformance.shrink import shrink as shrunk_of
-    from canvass.conformance.shrink import write_run
     from canvass.conformance.verify import check_units, make_lookup
     from canvass.traces.run import RunFolder
 
@@ -159,10 +158,9 @@ def shrink(
     streams = RunFolder(place).load().events if place.is_dir() else loaded.events()
     with Stages() as stages:
         stages.stage("shrinking")
-        shrunk = shrunk_of(
-            *(loaded, streams, found, lookup), lambda count: stages.detail(f"{count:,} events")
-        )
-    write_run(shrunk.run, shrunk.events, out)
+        say = lambda count: stages.detail(f"{count:,} events")  # noqa: E731
+        shrunk = shrinking.shrink(loaded, streams, found, lookup, say)
+    shrinking.write_run(shrunk.run, shrunk.events, out)
     _show(shrunk, out)
 
 
