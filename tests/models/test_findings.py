@@ -7,7 +7,7 @@ import re
 import pytest
 
 from canvass.spec import load_manifest
-from support.findings import DIAGRAM, FINDINGS, NAMED, drawn, models_of_a_push, redraw
+from support.findings import DIAGRAM, FINDINGS, NAMED, drawn, night_marks, redraw
 
 PAGES = sorted(page for page in FINDINGS.glob("*.md") if page.name != "README.md")
 DIAGRAMS = [
@@ -16,7 +16,7 @@ DIAGRAMS = [
         found["model"],
         found["drawn"],
         id=found["model"],
-        marks=[] if found["model"] in models_of_a_push() else [pytest.mark.night],
+        marks=night_marks(found["model"]),
     )
     for page in PAGES
     for found in DIAGRAM.finditer(page.read_text("utf-8"))

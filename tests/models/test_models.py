@@ -2,28 +2,67 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from shutil import copytree
+
+import msgspec
 import pytest
 
 from canvass.models.model_run import Standing, config_of
 from canvass.spec import ModelEntry, find_file, load_manifest, module_folders, spec_root
 from canvass.spec.files import first_comment
-from support.findings import models_of_a_push, run_of
+from support.findings import digest_of, night_marks, on_record, put_on_record, run_of
 
 pytestmark = pytest.mark.tlc
 
 MODELS = load_manifest().models
 
 
-def marked(model: ModelEntry) -> object:
-    night = [] if model.name in models_of_a_push() else [pytest.mark.night]
-    return pytest.param(model, id=model.name, marks=night)
+@pytest.mark.parametrize(
+    "model", [pytest.param(model, id=model.name, marks=night_marks(model.name)) for model in MODELS]
+)
+def test_the_model_ends_as_expected(model: ModelEntry, rewrite: bool) -> None:
+    """TLC searches if anything has changed since the result on record.
 
+    ``pytest --rewrite`` puts the results on record.
+    """
+    digest = digest_of(model)
+    if on_record().get(model.name) == digest:
+        return
 
-@pytest.mark.parametrize("model", [marked(model) for model in MODELS])
-def test_the_model_ends_as_expected(model: ModelEntry) -> None:
     run = run_of(model.name)
 
     assert run.comparison.standing is Standing.AS_EXPECTED, run.comparison.reason
+    if rewrite:
+        put_on_record(model.name, digest)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "counts"),
+    [
+        ("Election.tla", "\nEXTENDS", "\n\\* A comment.\nEXTENDS", False),
+        ("Election.tla", "\n=====", "\nAdded == TRUE\n=====", True),
+        ("MCElection.cfg", "MaxTerm = 0", "MaxTerm = 1", True),
+        ("MCElectionHardened.cfg", "MaxTerm = 0", "MaxTerm = 1", False),
+    ],
+)
+def test_a_result_counts_as_long_as_nothing_that_it_follows_from_has_changed(
+    tmp_path: Path, file: str, old: str, new: str, counts: bool
+) -> None:
+    (model,) = [one for one in MODELS if one.name == "MCElection"]
+    copytree(spec_root(), tmp_path / "spec")
+    text = (tmp_path / "spec" / file).read_text("utf-8")
+    assert old in text
+    (tmp_path / "spec" / file).write_text(text.replace(old, new), "utf-8")
+
+    assert (digest_of(model, tmp_path / "spec") != digest_of(model)) == counts
+
+
+def test_a_result_counts_for_what_was_expected() -> None:
+    (model,) = [one for one in MODELS if one.name == "MCElection"]
+    other = msgspec.structs.replace(model, distinct_states=1)
+
+    assert digest_of(other) != digest_of(model)
 
 
 def test_an_exhaustive_model_of_a_push_has_its_number_of_states_on_record() -> None:

@@ -28,23 +28,12 @@ from canvass.tlc.config import TlcConfig
 from canvass.tlc.events import TraceState
 from canvass.tlc.given import given
 from canvass.tlc.runner import check
-from support.findings import config_of, found_by_reduced_searches, models_of_a_push, run_of
+from support.findings import config_of, found_by_reduced_searches, night_marks, run_of
 
 REPLAYED = Path(__file__).parent / "Replayed.tla"
 MODELS = {model.name: model for model in load_manifest().models}
 FOUND = found_by_reduced_searches()
-
-
-def findings() -> list[object]:
-    """Models as parameters; what no push runs is for the night."""
-    return [
-        pytest.param(
-            model,
-            id=model.name,
-            marks=[] if model.name in models_of_a_push() else [pytest.mark.night],
-        )
-        for model in FOUND
-    ]
+FINDINGS = [pytest.param(one, id=one.name, marks=night_marks(one.name)) for one in FOUND]
 
 
 Tree = dict[str, Any]
@@ -76,7 +65,7 @@ def replaying(model: ModelEntry) -> TlcConfig:
     )
 
 
-@pytest.mark.parametrize("model", findings())
+@pytest.mark.parametrize("model", FINDINGS)
 def test_each_step_is_one_of_the_unreduced_cluster(model: ModelEntry, tmp_path: Path) -> None:
     states = states_of(model)
     behaviour = tuple(dict(state.values) for state in states)
@@ -92,7 +81,7 @@ def test_each_step_is_one_of_the_unreduced_cluster(model: ModelEntry, tmp_path: 
     assert found.distinct == len(states) >= fewest
 
 
-@pytest.mark.parametrize("model", findings())
+@pytest.mark.parametrize("model", FINDINGS)
 def test_the_core_takes_each_step(model: ModelEntry) -> None:
     constants = config_of(model).constants
     rules = rules_of(constants)

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 from pathlib import Path
 from typing import Final
 
+import msgspec
+import pytest
+
 from canvass.cli.output import PIPE_WIDTH
 from canvass.models.counterexample import swim_lanes
 from canvass.models.model_run import ModelRun, Settings, run_model
-from canvass.spec import Expected, ModelEntry, ModelSet, find_file, load_manifest, spec_root
+from canvass.spec import (
+    Expected,
+    ModelEntry,
+    ModelSet,
+    Takes,
+    find_file,
+    load_manifest,
+    module_folders,
+    spec_root,
+)
+from canvass.spec.files import modules_of, without_comments
 from canvass.tlc.config import TlcConfig
+from canvass.tlc.programs import find_jar
 from canvass.tlc.workspace import read_config
 
 FINDINGS: Final = Path(__file__).parents[2] / "docs" / "findings"
@@ -34,41 +49,41 @@ def config_of(model: ModelEntry) -> TlcConfig:
     return read_config(find_file(model.config))
 
 
-ELSEWHERE: Final = {
-    "JoinMutants": "members of simulated clusters join by the same rules, watched by monitors",
-    "LogMutants": "CommitMutants and MCHazard1Hardened hold with the same rules",
-    "MCFromLate": "MCTwoElectionsOvertakes is a reduced search as well",
-    "MCMemberGraph2": "`test_graph_equivalence` builds its graph, with one step more",
-}
-"""Models of the CI set that take long, each with what a push has in its place."""
+ON_RECORD: Final = Path(__file__).parents[1] / "models" / "on_record.json"
+"""For each model whose result was as expected: the digest of what the result follows from."""
 
 
-LEMMAS: Final = {
-    "NoNewerTermIsReported",
-    "NomineesHaveNoVotes",
-    "OnlyTheRecordedIsProcessed",
-    "OnlyTheWrittenIsRecorded",
-    "OwnTermIsAnnouncedByItsLeader",
-    "PromisesAreKnown",
-    "VotesReachTheirCandidate",
-}
-"""Invariants that are claimed only because they make some mutants of the core equal to the core."""
+def digest_of(model: ModelEntry, root: Path | None = None) -> str:
+    """Give a digest of what TLC's result follows from, and of what is expected.
 
-
-@functools.cache
-def models_of_a_push() -> frozenset[str]:
-    """Name the models that a push runs: the CI set, without mutants of what another model breaks.
-
-    The healthy families find a wrong rule. A mutant shows that a property can fail, and so does the
-    counterexample of a hazard. `ELSEWHERE` has what takes long. Mutants of lemmas run at night.
+    That is TLC, the modules and the configuration without their comments, and the entry of the
+    manifest but for the set and the time.
     """
-    models = [model for model in load_manifest().models if model.model_set is ModelSet.CI]
-    mutants = [model for model in models if model.name.startswith("MUT_")]
-    broken = {model.violates for model in models if model not in mutants}
-    first = {mutant.violates: mutant.name for mutant in reversed(mutants)}
-    chosen = {name for violated, name in first.items() if violated not in broken | LEMMAS}
-    later = {mutant.name for mutant in mutants} - chosen
-    return frozenset(model.name for model in models) - later - ELSEWHERE.keys()
+    modules = modules_of(find_file(f"{model.module}.tla", root), module_folders(root))
+    files = [*sorted(modules, key=lambda module: module.name), find_file(model.config, root)]
+    expected = msgspec.structs.replace(model, model_set=ModelSet.CI, takes=Takes.SECONDS)
+    parts = [find_jar().sha256.encode(), msgspec.json.encode(expected)]
+    parts += [without_comments(file.read_text("utf-8")).encode() for file in files]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
+
+
+def on_record() -> dict[str, str]:
+    """Read the digests by the names of the models."""
+    return msgspec.json.decode(ON_RECORD.read_bytes(), type=dict[str, str])
+
+
+def put_on_record(name: str, digest: str) -> None:
+    """Write down that a model ended as expected, and forget what is no model any more."""
+    known = [model.name for model in load_manifest().models]
+    digests = {**on_record(), name: digest}
+    found = {one: digests[one] for one in sorted(known) if one in digests}
+    ON_RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+
+
+def night_marks(name: str) -> list[pytest.MarkDecorator]:
+    """Give the marks of a test of a model: those that take long are for the night."""
+    (model,) = [one for one in load_manifest().models if one.name == name]
+    return [pytest.mark.night] if model.model_set is ModelSet.NIGHT else []
 
 
 @functools.cache
