@@ -108,32 +108,6 @@ def test_of_many_lines_that_are_missing_some_are_shown(
     assert f"missing: {len(missing) - 20} more (--format json has all)" in shown
 
 
-def test_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = run(["import", "aeron", str(tmp_path), "--out", str(tmp_path / "run")])
-
-    assert code == 2
-    assert "there is no member-<id>.log" in capsys.readouterr().err
-
-
-def test_an_output_that_is_there_already(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "kept").write_text("")
-    code = run(["import", "aeron", str(CAPTURE), "--out", str(tmp_path / "run")])
-
-    assert code == 2
-    assert "is there already" in capsys.readouterr().err
-
-
-def test_an_output_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    """Not the folder that the run is written to before it is complete."""
-    code = run(["import", "aeron", str(CAPTURE), "--out", "/proc/run"])
-
-    assert code == 2
-    assert capsys.readouterr().err == "canvass: /proc/run: No such file or directory\n"
-
-
 def test_an_output_may_have_the_longest_name_of_a_file(tmp_path: Path) -> None:
     import_logs([CAPTURE], tmp_path / ("x" * 255))
 

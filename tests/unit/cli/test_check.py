@@ -17,7 +17,7 @@ from canvass.cli.options import heap_mib
 from canvass.cli.output import CommandError
 from support.interrupting import heed_interrupts
 from support.itf_values import from_itf_value
-from support.tiny_spec import MODELS, model, spec_with, write_manifest
+from support.tiny_spec import model, spec_with, write_manifest
 
 pytestmark = pytest.mark.tlc
 
@@ -36,23 +36,6 @@ def test_every_model_of_a_push_gets_one_line(command: Command, tiny: Path) -> No
     ]
     assert all(line.endswith(" s  as expected") for line in lines)
     assert "canvass: [1/3] TinyOk: 13 states, 9 distinct, 0 of them still to expand, " in err
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        (["--all"], "name models or use --all, not both"),
-        (
-            ["--diagram", "--format", "json"],
-            "--diagram draws for a person; leave out --format json",
-        ),
-    ],
-)
-def test_no_option_is_ignored(options: list[str], error: str, command: Command, tiny: Path) -> None:
-    code, out, err = command("check", "TinyOk", "--spec", tiny, *options)
-
-    assert (code, out) == (2, "")
-    assert error in err
 
 
 def test_json_has_the_results_and_the_expectations_of_the_manifest(
@@ -167,53 +150,41 @@ def test_a_model_that_cannot_be_checked_is_an_error_and_the_others_are_still_che
     assert "Spoilt" not in out, "the reason is given once"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (
-            b"SPECIFICATION Spec\nCONSTANT Limit 4\n",
-            "TinyEndless.cfg: '= value' or '<- operator' was expected after Limit",
-        ),
-        (b"\xff", "TinyEndless.cfg cannot be read: 'utf-8' codec"),
-        (
-            b"SPECIFICATION Spec\nCONSTANT Limit = 4 Limits = 5\n",
-            "TinyEndless.cfg: Tiny has no Limits; did you mean Limit",
-        ),
-        (
-            b"SPECIFICATION Specs\nCONSTANT Limit = 4\n",
-            "TinyEndless.cfg: Tiny has no Specs; did you mean Spec",
-        ),
-    ],
-)
-def test_a_configuration_that_cannot_be_read_leaves_the_results_of_the_other_models(
-    command: Command, tiny: Path, tmp_path: Path, text: bytes, reason: str
-) -> None:
-    spec = shutil.copytree(tiny, tmp_path / "spec")
-    (spec / "TinyEndless.cfg").write_bytes(text)
-    write_manifest(spec, model("TinyEndless"), model("TinyOk"))
-    code, out, err = command("check", "--spec", spec)
-    first, second = out.splitlines()
-    (line,) = [line for line in err.splitlines() if "config error" in line]
-
-    assert code == 2
-    assert first.startswith("ERROR TinyEndless  config error")
-    assert second.startswith("ok    TinyOk")
-    assert line.startswith("canvass: TinyEndless: config error: ")
-    assert reason in line
+WRONG = {
+    "Odd": (
+        b"SPECIFICATION Spec\nCONSTANT Limit 4\n",
+        "Odd.cfg: '= value' or '<- operator' was expected after Limit",
+    ),
+    "Bytes": (b"\xff", "Bytes.cfg cannot be read: 'utf-8' codec"),
+    "More": (
+        b"SPECIFICATION Spec\nCONSTANT Limit = 4 Limits = 5\n",
+        "More.cfg: Tiny has no Limits; did you mean Limit",
+    ),
+    "Specs": (
+        b"SPECIFICATION Specs\nCONSTANT Limit = 4\n",
+        "Specs.cfg: Tiny has no Specs; did you mean Spec",
+    ),
+}
+"""Configurations that cannot be read, and why not."""
 
 
-def test_a_value_of_a_constant_that_the_module_lacks_is_refused(
+def test_configurations_that_cannot_be_read_leave_the_results_of_the_other_models(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:
     spec = shutil.copytree(tiny, tmp_path / "spec")
-    config = spec / "TinyOk.cfg"
-    config.write_text(config.read_text().replace("Limit", "Limits"))
-    code, out, err = command("check", "--spec", spec, "TinyOk")
+    for name, (text, _) in WRONG.items():
+        (spec / f"{name}.cfg").write_bytes(text)
+    write_manifest(spec, *map(model, WRONG), model("TinyOk"))
+    code, out, err = command("check", "--spec", spec)
+    *wrong, sound = out.splitlines()
+    said = [line for line in err.splitlines() if "config error" in line]
 
-    reason = "TinyOk.cfg: Tiny has no Limits; did you mean Limit\n"
     assert code == 2
-    assert out.startswith("ERROR TinyOk  config error")
-    assert f"canvass: TinyOk: config error: {reason}" in err
+    assert sound.startswith("ok    TinyOk")
+    for line, (name, (_, reason)), complaint in zip(wrong, WRONG.items(), said, strict=True):
+        assert line.split()[:4] == ["ERROR", name, "config", "error"]
+        assert complaint.startswith(f"canvass: {name}: config error: ")
+        assert reason in complaint
 
 
 def test_a_behaviour_without_lanes_is_written_and_the_other_models_are_checked(
@@ -293,25 +264,6 @@ def test_a_time_limit_ends_a_search_as_not_checked(command: Command, tiny: Path)
     assert "TinyEndless: timeout: " in err
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (("TinyOK",), "there is no model 'TinyOK'; did you mean TinyOk?"),
-        (("Nothing",), "there is no model 'Nothing'"),
-        (("TinyOk", "--heap", "much"), "--heap 'much' is not a size"),
-        (("TinyOk", "--heap", "1m"), "--heap '1m' is less than 64m"),
-    ],
-)
-def test_an_impossible_check_is_one_line_and_exit_code_2(
-    command: Command, tiny: Path, words: tuple[str, ...], complaint: str
-) -> None:
-    code, out, err = command("check", *words, "--spec", tiny)
-
-    assert (code, out) == (2, "")
-    assert complaint in err
-    assert err.count("\n") == 1
-
-
 def test_an_empty_check_exits_with_2(command: Command, tiny: Path, tmp_path: Path) -> None:
     spec = shutil.copytree(tiny, tmp_path / "spec")
     write_manifest(spec, model("TinyOk", set="night"))
@@ -332,34 +284,6 @@ def test_without_java_it_is_one_line(
     assert err.count("\n") == 1
 
 
-def test_the_models_are_listed_and_none_is_run(command: Command, tiny: Path) -> None:
-    code, out, err = command("check", "--list", "--spec", tiny)
-    _, as_json, _ = command("check", "--list", "--spec", tiny, "--format", "json")
-
-    assert (code, err) == (0, "")
-    head, *lines = out.splitlines()
-    assert [line.split()[0] for line in lines] == [one["name"] for one in MODELS]
-    at = head.index("expected")
-    assert {line[at:].split()[0] for line in lines} >= {"holds", "Settles"}
-    listed = json.loads(as_json)["models"]
-    assert [one["name"] for one in listed] == [one["name"] for one in MODELS]
-    assert {one["mode"] for one in listed} == {"check"}
-
-
-def test_the_list_has_the_models_with_a_text_in_their_names(command: Command, tiny: Path) -> None:
-    code, out, _ = command("check", "--list", "LOSS", "lasso", "--spec", tiny)
-
-    assert code == 0
-    assert [line.split()[0] for line in out.splitlines()[1:]] == ["TinyLoss", "TinyLasso"]
-
-
-def test_the_beginning_of_names_is_answered_with_their_list(command: Command, tiny: Path) -> None:
-    code, out, err = command("check", "tinyl", "--spec", tiny)
-
-    assert (code, out) == (2, "")
-    assert "2 begin so: TinyLoss, TinyLasso (`canvass check --list tinyl`)" in err
-
-
 JUGS = """
 ---- MODULE Jugs ----
 EXTENDS Naturals
@@ -373,20 +297,14 @@ NotTwo == big # 2
 """
 
 
-@pytest.mark.parametrize(
-    ("claim", "code", "said"),
-    [("", 0, "success"), ("INVARIANT NotTwo", 1, "found safety (NotTwo)")],
-)
-def test_a_specification_of_the_user_is_checked(
-    command: Command, tmp_path: Path, claim: str, code: int, said: str
-) -> None:
+def test_a_specification_of_the_user_is_checked(command: Command, tmp_path: Path) -> None:
     (tmp_path / "Jugs.tla").write_text(JUGS)
-    (tmp_path / "Jugs.cfg").write_text(f"INIT Init\nNEXT Next\n{claim}\n")
-    ended, out, _ = command("check", tmp_path / "Jugs.tla")
+    (tmp_path / "Jugs.cfg").write_text("INIT Init\nNEXT Next\nINVARIANT NotTwo\n")
+    code, out, _ = command("check", tmp_path / "Jugs.tla")
 
-    assert ended == code
-    assert said in out.splitlines()[0]
-    assert ("      big: 5 -> 2" in out.splitlines()) is bool(claim)
+    assert code == 1
+    assert "found safety (NotTwo)" in out.splitlines()[0]
+    assert "      big: 5 -> 2" in out.splitlines()
     assert "canvass check My.tla" in command("check", "--spec", tmp_path)[2]
 
 
@@ -395,27 +313,6 @@ def test_other_rules_are_put_in_force(command: Command) -> None:
 
     assert code == 0
     assert out.splitlines()[0].startswith("done  MCHazard8  safety: CommittedIsDurable")
-
-
-@pytest.mark.parametrize(
-    ("names", "rules", "error"),
-    [
-        ([], "all", "--with needs the names of models"),
-        (["MCHazard8"], "all,-HZ4", "MCHazard8.cfg: there is no HZ4"),
-        (
-            ["MCHazard1UpstreamFix"],
-            "CountedMember",
-            "no CountedMember; did you mean CountedMembers",
-        ),
-    ],
-)
-def test_an_unknown_rule_is_refused(
-    names: list[str], rules: str, error: str, command: Command
-) -> None:
-    code, _, err = command("check", *names, "--with", rules)
-
-    assert code == 2
-    assert error in err
 
 
 def test_a_simulation_is_repeated_by_its_seed(command: Command, tiny: Path, tmp_path: Path) -> None:
@@ -430,14 +327,24 @@ def test_a_simulation_is_repeated_by_its_seed(command: Command, tiny: Path, tmp_
     assert first["counterexample"] == second["counterexample"]
 
 
-def test_a_counterexample_is_exported_as_json_and_itf(
+def test_several_counterexamples_go_to_a_folder_as_json_and_itf(
     command: Command, tiny: Path, tmp_path: Path
 ) -> None:
-    ours, others = tmp_path / "loss.json", tmp_path / "loss.itf.json"
-    for target in (ours, others):
-        assert command("check", "TinyLoss", "--spec", tiny, "--export", target)[0] == 0
-    document, trace = json.loads(ours.read_text()), json.loads(others.read_text())
+    folder = tmp_path / "new" / "folder"
+    words = ("check", "TinyNominees", "TinyLoss", "--spec", tiny, "--export")
+    code, _, err = command(*words, folder)
+    refused = command(*words, tmp_path / "one.json")
+    names = [
+        f"{name}.{kind}" for name in ("TinyLoss", "TinyNominees") for kind in ("itf.json", "json")
+    ]
 
+    assert code == 0
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert err.count("canvass: wrote ") == 4
+    assert refused[0] == 2
+    assert "2 models have a counterexample: name one model, or export to a folder" in refused[2]
+
+    trace, document = (json.loads((folder / name).read_text()) for name in names[:2])
     assert (document["schema"], document["model"]) == ("canvass.counterexample/1", "TinyLoss")
     assert [step["acting"] for step in document["steps"]] == [None, "member 0", "channel 0 -> 1"]
     assert document["steps"][1]["changes"][1] == {
@@ -450,47 +357,6 @@ def test_a_counterexample_is_exported_as_json_and_itf(
     assert [state["#meta"].get("action") for state in trace["states"]] == [None, "Nominate", "Lose"]
     for step, state in zip(document["steps"], trace["states"], strict=True):
         assert from_itf_value(step["state"]["channel"]) == from_itf_value(state["channel"])
-
-
-def test_a_counterexample_is_not_exported_to_a_file_of_another_kind(
-    command: Command, tiny: Path, tmp_path: Path
-) -> None:
-    target = tmp_path / "loss.txt"
-    code, out, err = command("check", "TinyLoss", "--spec", tiny, "--export", target)
-
-    assert (code, out) == (2, "")
-    assert f"--export {target}: name a file FILE.json or FILE.itf.json, or a folder" in err
-    assert not target.exists()
-
-
-def test_the_folder_of_an_export_is_looked_for_before_the_check(
-    command: Command, tiny: Path, tmp_path: Path
-) -> None:
-    target = tmp_path / "none" / "loss.json"
-    code, out, err = command("check", "TinyLoss", "--spec", tiny, "--export", target)
-
-    assert (code, out) == (2, "")
-    assert err == f"canvass: --export {target}: there is no such folder to write to\n"
-
-
-def test_several_counterexamples_go_to_a_folder(
-    command: Command, tiny: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "new" / "folder"
-    words = ("check", "TinyNominees", "TinyLoss", "--spec", tiny, "--export")
-    code, _, err = command(*words, folder)
-    refused = command(*words, tmp_path / "one.json")
-
-    assert code == 0
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "TinyLoss.itf.json",
-        "TinyLoss.json",
-        "TinyNominees.itf.json",
-        "TinyNominees.json",
-    ]
-    assert err.count("canvass: wrote ") == 4
-    assert refused[0] == 2
-    assert "2 models have a counterexample: name one model, or export to a folder" in refused[2]
 
 
 @pytest.mark.parametrize(

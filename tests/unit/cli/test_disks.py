@@ -119,44 +119,6 @@ def test_json_has_the_verdict_of_the_text(command: Command) -> None:
     assert all(one["file"] for one in found["findings"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        (["nowhere"], "nowhere: there is no such file or folder"),
-        ([COMMITTED / "1.53-tight-242", "--members", "2"], "the cluster has at least 3 members"),
-        (["."], ".: no file of a member is there: there is no disk to assess"),
-        (
-            [COMMITTED / "1.53-tight-242", "--assume-lost", "9"],
-            "no folder and no log names member 9; give --members 4 if the cluster has it",
-        ),
-        ([COMMITTED / "1.53-tight-242", "--client", "nowhere"], "nowhere: No such file"),
-        ([COMMITTED, "--format", "json"], "is there more than once"),
-    ],
-)
-def test_wrong_arguments_are_one_line(
-    command: Command,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[object],
-    error: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    code, out, err = command("disks", *arguments)
-
-    assert (code, out) == (2, "")
-    assert len(err.splitlines()) == 1
-    assert error in err
-
-
-def test_a_client_without_an_answer_is_refused(command: Command, tmp_path: Path) -> None:
-    client = tmp_path / "client.jsonl"
-    client.write_text("\n")
-
-    code, _, err = command("disks", COMMITTED / "1.53-tight-242", "--client", client)
-
-    assert (code, err) == (2, f"canvass: {client}: the file has no answer to a client\n")
-
-
 def test_the_file_of_a_client_may_begin_with_a_byte_order_mark(
     command: Command, tmp_path: Path
 ) -> None:
@@ -168,19 +130,3 @@ def test_the_file_of_a_client_may_begin_with_a_byte_order_mark(
 
     assert ended["utf-8"][0] != 2
     assert ended["utf-8"] == ended["utf-8-sig"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("{}", "nothing", '{"timestamp": "1"}', '{"clusterSessionId": 1, "other": 2}'),
-    ],
-)
-def test_a_wrong_line_of_the_client_is_named(command: Command, tmp_path: Path, line: str) -> None:
-    client = tmp_path / "client.jsonl"
-    client.write_text('{"clusterSessionId": 1, "timestamp": 9}\n' + line + "\n")
-
-    code, _, err = command("disks", COMMITTED / "1.53-tight-242", "--client", client)
-
-    assert code == 2
-    assert "line 2: " in err

@@ -8,14 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cluster.rules import Rules
 from canvass.distance import search
 from canvass.distance.moments import RunMoments
 from canvass.distance.search import Distance, Moment
-from canvass.traces.recorder import RunRecorder
-from canvass.traces.schema import Run
 from support.aeron_disks import Term, disk_of, write_disks
-from support.aeron_runs import SAMPLES
 from support.moments import captured_loss, first_loss
 
 Command = Callable[..., tuple[int, str, str]]
@@ -30,49 +26,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lost(run: Path) -> int:
     """The place of the first event after which no quorum has the whole committed log."""
     return first_loss(run)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["nowhere"], "nowhere: there is no such file or folder"),
-        (["EMPTY"], "neither a run nor the disks of members"),
-        (["LOGS"], "event logs of Aeron, not a run: `canvass import aeron "),
-        (["BLANK"], "blank: the run has no events"),
-        (["BLANK", "--every", "1s"], "blank: the run has no events"),
-        (["RUN:999999"], "there is no event 999999: the last one is "),
-        (["RUN:999s"], "999s is after the end of the run, which took "),
-        (["nowhere:1:27"], "nowhere: there is no such file or folder"),
-        (["RUN:7:1"], "member 7 has no step 1"),
-        (["RUN:soon"], "'soon' is not an event; give 85, 1:27"),
-        (["RUN:1:soon"], "'1:soon' is not an event; give 85, 1:27"),
-        ([f"RUN:{'9' * 5000}"], "is not an event; give 85, 1:27"),
-        ([f"RUN:1:{'9' * 5000}"], "is not an event; give 85, 1:27"),
-        ([f"RUN:{'9' * 400}s"], "is not an event; give 85, 1:27"),
-        (["RUN", "--every", f"{'9' * 400}s"], "is not a time; write 500ms, 1s or 2m"),
-        (["RUN", "--every", "1s", "--diagram"], "leave out --diagram"),
-        (["RUN:3", "--every", "1s"], "leave out the event"),
-        (
-            ["RUN", "--export", "none/loss.json"],
-            "none/loss.json: there is no such folder to write to",
-        ),
-    ],
-)
-def test_a_wrong_moment_or_option_is_an_error_in_one_line(
-    command: Command, run: Path, tmp_path: Path, words: list[str], said: str
-) -> None:
-    blank = tmp_path / "blank"
-    RunRecorder(blank, Run.of(Rules.of("1.50"), "blank", {}), flush=False).close()
-    (tmp_path / "empty").mkdir()
-    places = {"RUN": str(run), "EMPTY": str(tmp_path / "empty"), "LOGS": str(SAMPLES[0])}
-    places["BLANK"] = str(blank)
-    for name, place in places.items():
-        words = [one.replace(name, place) for one in words]
-    code, out, err = command("distance", *words)
-
-    assert (code, out) == (2, "")
-    assert said in err
-    assert err.count("\n") == 1
 
 
 def test_from_the_moment_before_a_loss_the_distance_is_a_few_steps(

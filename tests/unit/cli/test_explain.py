@@ -25,17 +25,6 @@ BACKUP = _SYSTEM / "ClusterBackupTest.shouldBackupClusterAndJoinLive.log.gz"
 RESTARTED = _SYSTEM / "ClusterTest.shouldStopLeaderAndRestartAsFollower.log.gz"
 
 
-def test_a_screen_says_who_led_and_names_lines(command: Command) -> None:
-    code, out, err = command("explain", SAMPLE)
-
-    assert (code, err) == (0, "")
-    assert "Who led when" in out
-    assert "member-1.log.gz:53" in out
-    assert out.index("Who led when") < out.index("Elections") < out.index("Stuck")
-    assert out.index("Stuck") < out.index("At risk")
-    assert len(out.splitlines()) < 45
-
-
 def test_logs_without_the_clusters_events_say_nothing_about_leaders_or_starts(
     command: Command, tmp_path: Path
 ) -> None:
@@ -114,41 +103,6 @@ def test_json_has_the_fields_that_scripts_read(command: Command) -> None:
     ] == [(0, 1, True), (1, 0, True), (2, 1, True)]
 
 
-def test_an_election_is_shown_with_ballots_and_phases(command: Command) -> None:
-    code, out, _ = command("explain", SAMPLE, "--election", "2", "--member", "0")
-
-    assert code == 0
-    assert "Member 0 ran for term 1" in out
-    assert "CANDIDATE_BALLOT" in out
-    assert "Member 2 was in" not in out
-
-
-def test_a_voter_has_the_ballot_in_which_it_voted(command: Command) -> None:
-    code, out, _ = command("explain", SAMPLE, "--election", "2", "--member", "2")
-
-    assert code == 0
-    assert "Member 2 voted for it." in out
-
-
-def test_a_member_that_took_no_part_in_an_election_has_no_empty_heading(command: Command) -> None:
-    _, out, _ = command("explain", SAMPLE, "--election", "2", "--member", "1")
-    lines = out.rstrip().splitlines()
-
-    assert lines[-1] == "  No line shows a phase of member 1."
-    assert "Ballots" in lines
-
-
-def test_what_is_said_of_one_member_is_not_said_of_all(command: Command) -> None:
-    """Others may be stuck, or have put entries at risk."""
-    _, whole, _ = command("explain", SAMPLE)
-    _, of_one, _ = command("explain", SAMPLE, "--member", "1")
-
-    assert "  No member was in an election for longer than its timeouts." in whole
-    assert "  No line shows a committed entry put at risk.\n" in whole
-    assert "  Member 1 was not in an election for longer than its timeouts." in of_one
-    assert "  No line shows a committed entry put at risk by member 1.\n" in of_one
-
-
 def test_the_next_command_is_one_that_can_be_typed(command: Command, tmp_path: Path) -> None:
     run = tmp_path / "my first run"
     _, of_logs, _ = command("explain", SAMPLE)
@@ -157,14 +111,6 @@ def test_the_next_command_is_one_that_can_be_typed(command: Command, tmp_path: P
 
     assert f"canvass verify {SAMPLE}" in of_logs
     assert of_run.rstrip().endswith(f"canvass verify '{run}'")
-
-
-def test_a_member_is_shown_alone(command: Command) -> None:
-    code, out, _ = command("explain", SAMPLE, "--member", "2")
-
-    assert code == 0
-    assert "Member 2 was in FOLLOWER_BALLOT" in out
-    assert "Member 0 was in" not in out
 
 
 def test_a_run_is_explained_too(command: Command, tmp_path: Path) -> None:
@@ -213,51 +159,6 @@ def test_rows_that_are_left_out_are_counted(
 
     assert "  and 1 earlier leadership (--format json)\n" in out
     assert "  and 1 earlier election; --election N shows each\n" in out
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["nowhere"], "nowhere: there is no such file or folder"),
-        ([SAMPLE.parent / "README.md"], "NOT_A_LOG"),
-        ([SAMPLE, "--election", "9"], "the logs show 3 elections"),
-        ([SAMPLE, "--member", "7"], "no log of that member"),
-        ([SAMPLE, "--set", "speed=9"], "--set: 'speed' is not a timeout; the timeouts are aeron."),
-        (
-            [SAMPLE, "--set", "aeron.cluster.election.timout=1s"],
-            "is not a timeout; did you mean aeron.cluster.election.timeout?",
-        ),
-        (
-            [SAMPLE, "--format", "xml"],
-            "Invalid value for '--format': 'xml' is not one of 'human', 'json'.",
-        ),
-        ([SAMPLE, "--set", "aeron.cluster.election.timeout=9"], "is not a duration such as"),
-    ],
-)
-def test_what_cannot_be_explained_is_one_line(
-    command: Command, words: list[str | Path], reason: str
-) -> None:
-    code, out, err = command("explain", *words)
-
-    assert (code, out) == (2, "")
-    assert reason in err
-    assert err.count("\n") == 1
-
-
-def test_bytes_that_are_no_log_are_one_line(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "member-0.log").write_bytes(bytes(range(256)) * 40)
-    code, out, err = command("explain", tmp_path)
-
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
-
-
-def test_a_log_without_a_cluster_is_one_line(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "member-0.log").write_text("[1.000000000] ARCHIVE: SOMETHING [1/1]: a=1\n")
-    code, _, err = command("explain", tmp_path)
-
-    assert code == 2
-    assert "no log has a line of the cluster" in err
 
 
 def test_the_clusters_of_one_log_are_explained_one_after_the_other(

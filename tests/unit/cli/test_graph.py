@@ -74,37 +74,6 @@ def test_states_are_found_by_their_ids_and_paths_lead_between_them(
     assert "TakeSnapshot" in path
 
 
-@pytest.mark.parametrize(
-    ("words", "phrase"),
-    [
-        (("graph", "build", "NoSuchModel", "--out", "x"), "there is no model 'NoSuchModel'"),
-        (("graph", "stats", "absent"), "there is no such file or folder"),
-    ],
-)
-def test_what_is_wrong_is_said_in_one_line(
-    command: Command,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    phrase: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    code, out, err = command(*words)
-
-    assert (code, out) == (2, "")
-    assert phrase in err
-    assert len(err.splitlines()) == 1
-
-
-def test_a_folder_that_holds_something_else_is_left_alone(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("precious")
-    code, _, err = command("graph", "build", MODEL, "--out", tmp_path)
-
-    assert code == 2
-    assert f"{tmp_path} exists; name a new folder" in err
-    assert (tmp_path / "mine.txt").read_text() == "precious"
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_damage_is_noticed(command: Command, folder: Path, tmp_path: Path, name: str) -> None:
     spoilt = shutil.copytree(folder, tmp_path / "spoilt")

@@ -93,30 +93,6 @@ def test_a_command_that_returns_is_a_success(
     assert command("pass") == (0, "done\n", "")
 
 
-@pytest.mark.parametrize("words", [("chek",), ("check", "--workers", "0"), ("check", "--what")])
-def test_a_wrong_command_line_is_one_line(
-    command: Callable[..., tuple[int, str, str]], words: tuple[str, ...]
-) -> None:
-    code, out, err = command(*words)
-
-    assert (code, out) == (2, "")
-    assert err.startswith("canvass: ")
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("verify", ""), ("disks", ""), ("import", "aeron", ".", "--out="), ("check", "--spec=")],
-)
-def test_an_empty_argument_is_not_the_current_folder(
-    command: Callable[..., tuple[int, str, str]], words: tuple[str, ...]
-) -> None:
-    """A variable of the shell that is not set leaves such a word."""
-    wrong = "canvass: an argument is empty: is a variable of the shell not set?\n"
-
-    assert command(*words) == (2, "", wrong)
-
-
 def test_the_version_is_that_of_the_distribution(
     command: Callable[..., tuple[int, str, str]],
 ) -> None:
@@ -142,15 +118,6 @@ def test_a_module_of_an_extra_that_is_not_installed_is_one_line(
 
     assert main.run(["graph"]) == 2
     assert capsys.readouterr().err == ("canvass: scipy is not installed: make setup-test\n")
-
-
-def test_a_near_miss_is_answered_with_the_whole_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert main.run(["verify", "--json", "x"]) == 2
-    assert "write --format json" in capsys.readouterr().err
-    assert main.run(["import", str(tmp_path)]) == 2
-    assert f"`canvass import aeron {tmp_path} --out my-run`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

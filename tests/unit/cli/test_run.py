@@ -181,35 +181,6 @@ def test_a_cluster_ends_with_its_parent_process(tmp_path: Path) -> None:
     pytest.fail(f"{members_of(folder)} are left")
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        (("--random-faults", 1), "--random-faults requires --seconds"),
-        (("--services", 0), "Invalid value for '--services'"),
-        (("--random-faults", 1, "--seconds", 2), "the first begins after 6 s"),
-        (("--again",), "is not the folder of a cluster"),
-    ],
-)
-def test_contradictory_options_are_refused(
-    command: Command, tmp_path: Path, words: tuple[object, ...], shown: str
-) -> None:
-    code, _, err = command("run", "--out", tmp_path / "cluster", *words)
-
-    assert (code, shown in err) == (2, True)
-    assert not (tmp_path / "cluster").exists()
-
-
-def test_a_script_with_commands_after_the_run_is_refused(command: Command, tmp_path: Path) -> None:
-    script = tmp_path / "script"
-    script.write_text("1 kill 0\n9 start all\n")
-    words = ("--out", tmp_path / "cluster", "--seconds", 2, "--script", script)
-    code, _, err = command("run", *words)
-
-    assert code == 2
-    assert f"{script}: `start all` is at 9 s, after the end of the run (--seconds 2)" in err
-    assert not (tmp_path / "cluster").exists()
-
-
 def test_a_script_can_end_a_run_in_a_folder_of_any_name(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("0.5 start 0\n1 quit\n")
@@ -238,20 +209,6 @@ def test_a_configuration_that_cannot_be_written_is_named(tmp_path: Path) -> None
         asyncio.run(Supervisor(folder, [config]).start(0))
 
 
-def test_a_folder_that_is_not_empty_is_refused(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    code, _, err = command("run", "--out", tmp_path, "--seconds", 1)
-
-    assert (code, "is not empty" in err) == (2, True)
-
-
-def test_clients_without_load_are_refused(command: Command, tmp_path: Path) -> None:
-    code, _, err = command("run", "--out", tmp_path / "new", "--clients", 3)
-
-    assert (code, err) == (2, "canvass: --clients requires --load\n")
-    assert not (tmp_path / "new").exists()
-
-
 def test_a_running_cluster_is_not_run_twice(tmp_path: Path) -> None:
     with (
         lock_folder(tmp_path),
@@ -261,15 +218,3 @@ def test_a_running_cluster_is_not_run_twice(tmp_path: Path) -> None:
         pass
     with lock_folder(tmp_path):
         pass
-
-
-def test_a_binary_file_is_reported_in_one_line(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("odd").write_bytes(b"ab\xff")
-    code, out, err = command("run", "--out", "cluster", "--script", "odd")
-
-    assert (code, out) == (2, "")
-    assert err == "canvass: odd is not text: byte 3 is not UTF-8\n"
-    assert not Path("cluster").exists()

@@ -88,14 +88,6 @@ def test_the_replay_command_repeats_a_run_of_a_profile(command: Command) -> None
     assert shown["digest"] == first["digest"] != plain["digest"]
 
 
-def test_an_impossible_profile_is_refused(command: Command) -> None:
-    code, _, err = command("simulate", "--profile", "luck")
-
-    assert code == 2
-    assert "--profile luck is none of swarm, broken-joins, " in err
-    assert err.count("\n") == 1
-
-
 def test_an_interrupted_series_goes_on_with_the_next_seed(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,12 +110,6 @@ def test_an_interrupted_series_goes_on_with_the_next_seed(
     assert command("simulate", "--seed-start", "1", "--seeds", "2", *few)[0] == 0
     assert command("verify", tmp_path)[0] == 0
     assert len(list(tmp_path.iterdir())) == 3
-
-
-def test_a_cluster_without_members_is_refused(command: Command) -> None:
-    code, _, _ = command("simulate", "--members", "0")
-
-    assert code == 2
 
 
 def test_members_that_are_left_out_are_reported_and_are_no_failure(

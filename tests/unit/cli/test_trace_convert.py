@@ -85,16 +85,6 @@ def test_a_corpus_with_everything_missing_keeps_what_is_missing(
     assert found["set"] == found["corpus"]
 
 
-def test_nothing_is_written_into_a_folder_that_is_there(
-    command: Command, run_folder: Path, tmp_path: Path
-) -> None:
-    ended = command("trace", "convert", run_folder, tmp_path)
-
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err == f"canvass: {tmp_path} exists; name a new folder\n"
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_run_that_is_none_is_reported_with_its_place_and_leaves_nothing(
     command: Command, run_folder: Path, tmp_path: Path
 ) -> None:

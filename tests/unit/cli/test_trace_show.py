@@ -38,27 +38,6 @@ def test_a_whole_run_is_shown(
     assert max(map(len, lines)) <= 120
 
 
-def test_around_an_event_shows_so_many_before_and_after_it(
-    command: Command, run_folder: Path
-) -> None:
-    ended = command("trace", "show", run_folder, "--around", "1:20", "--context", "4")
-
-    assert ended.out.count("● ") == 9
-    assert "● 20 " in ended.out
-    assert "events before, not shown" in ended.out
-    assert "events after, not shown" in ended.out
-
-
-def test_around_with_members_counts_only_theirs(command: Command, run_folder: Path) -> None:
-    words = ("--around", "1:20", "--context", "4", "--member", "1", "--messages")
-
-    ended = command("trace", "show", run_folder, *words)
-
-    assert [line.split()[1] for line in ended.out.splitlines() if line.startswith("● ")] == [
-        str(step) for step in range(16, 25)
-    ]
-
-
 @pytest.mark.parametrize("width", [60, 90, 200])
 def test_the_width_is_kept(
     command: Command, run_folder: Path, width: int, monkeypatch: pytest.MonkeyPatch
@@ -83,38 +62,3 @@ def test_a_run_of_a_data_set_is_named(command: Command, run_folder: Path, tmp_pa
     assert "2 runs (one, two, ...); name one with --run" in both.err
     assert one.code == 0
     assert one.out == folder.out
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (("--around", "1-2"), "an event is named MEMBER:STEP"),
-        (("--around", "7:0"), "no step 0 of member 7"),
-        (("--around", "0:9999"), "no step 9999 of member 0"),
-        (("--member", "3"), "the run has 3 members"),
-        (("--context", "3"), "--context requires --around"),
-        (("--run", "other"), "there is no run other"),
-    ],
-)
-def test_what_cannot_be_shown_is_reported_in_one_line(
-    command: Command, run_folder: Path, words: tuple[str, ...], reason: str
-) -> None:
-    ended = command("trace", "show", run_folder, *words)
-
-    assert (ended.code, ended.out) == (2, "")
-    assert reason in ended.err
-    assert ended.err.count("\n") == 1
-
-
-def test_what_is_no_trace_is_reported_with_file_line_and_column(
-    command: Command, run_folder: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    (folder / "run.json").write_bytes((run_folder / "run.json").read_bytes())
-    (folder / "member-0.ndjson").write_text("{}\n")
-
-    ended = command("trace", "show", folder)
-
-    assert ended.code == 2
-    assert f"{folder}/member-0.ndjson:1: BAD_VALUE" in ended.err

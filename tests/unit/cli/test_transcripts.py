@@ -1,0 +1,138 @@
+"""What commands print, word for word: `transcripts/*.txt`.
+
+Each is read as on a terminal: a command after ``$``, its stdout, its stderr after ``!``, and its
+exit code in brackets if it is not 0. ``pytest --rewrite`` writes them again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from canvass.cluster.rules import Rules
+from canvass.graph.dump_import import import_dump
+from canvass.selftest.runs import record_run
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.recorder import RunRecorder
+from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.schema import Run
+from support import corruptions
+from support.aeron_disk_captures import COMMITTED
+from support.aeron_runs import HOSTS, SAMPLES
+from support.corruptions import corrupted
+from support.tiny_spec import write_tiny_spec
+from support.tlc_cases import FIXTURES
+
+TRANSCRIPTS = sorted(Path(__file__).with_name("transcripts").glob("*.txt"))
+TIMES = re.compile(r"(?<=  )\d+\.\d s$|\d+\.\d s \([\d,]+ events/s\)|(?<= time=)\"[\d.]+\"")
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One of each kind of thing that a person may name."""
+    root = tmp_path_factory.mktemp("given")
+    record_run(root / "run", Rules.of("1.50"), 1, 200, faults=0.0, run_id="run")
+    RunRecorder(root / "blank", Run.of(Rules.of("1.50"), "blank", {}), flush=False).close()
+    shutil.copytree(SAMPLES[0], root / "logs")
+    shutil.copytree(SAMPLES[-1], root / "sample")
+    shutil.copytree(COMMITTED / "1.53-tight-242", root / "disks")
+    for name, folder in CAPTURED.items():
+        (root / name).symlink_to(folder)
+    for name, change in CHANGED.items():
+        corrupted(root / "run", root / name, change)
+    shutil.copytree(root / "run", root / "unknown")
+    header = root / "unknown" / "run.json"
+    header.write_text(header.read_text().replace("{", '{"initial":"unknown",', 1))
+    for name in ("monday", "tuesday"):
+        shutil.copytree(SAMPLES[0], root / "folders" / name)
+        record_run(root / "corpus" / name, Rules.of("1.50"), 2, 50, run_id=name)
+    with DatasetWriter(root / "set") as writer:
+        write_dataset(Corpus(root / "corpus"), writer)
+    write_tiny_spec(root / "spec")
+    import_dump(FIXTURES / "lights.dot", root / "lights")
+    for name in ("report/coverage", "report/divergences", "report/verdicts", "graph", "empty"):
+        (root / name).mkdir(parents=True)
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(text)
+    os.mkfifo(root / "pipe")
+    (root / "link").symlink_to("nowhere")
+    return root
+
+
+CAPTURED = {
+    **{
+        name: SAMPLES[0].parents[1] / f"aeron-{name}" for name in ("hz1", "hz2", "hz3", "hz6", "la")
+    },
+    "acknowledged": SAMPLES[0].parents[1] / "aeron-hz3-acknowledged",
+    "hosts": HOSTS[0],
+}
+"""Captured clusters with hazards, and one whose hosts' clocks differ."""
+CHANGED = {
+    "bad": corruptions.send_removed,
+    "gap": corruptions.event_dropped,
+    "wrong": lambda streams: streams[0].insert(0, {}),
+}
+"""Changes of the run."""
+FILES = {
+    "report/summary.json": b"{}",
+    "graph/manifest.json": b"{}",
+    "notes.txt": b"notes",
+    "odd": b"ab\xff",
+    "part.parquet": b"no",
+    "streams/member-0.ndjson": b"",
+    "spoilt/run.json": b'{"schema":"canvass.run/1","runId":"a","revision":"1.50","memberCount":1}',
+    "spoilt/member-0.ndjson": b"{}\n",
+    "bytes/member-0.log": bytes(range(256)) * 40,
+    "archive/member-0.log": b"[1.000000000] ARCHIVE: SOMETHING [1/1]: a=1\n",
+    "late": b"1 kill 0\n9 start all\n",
+    "client": b"\n",
+    **{
+        f"client-{number}": b'{"clusterSessionId": 1, "timestamp": 9}\n' + line + b"\n"
+        for number, line in enumerate(
+            (b"{}", b"nothing", b'{"timestamp": "1"}', b'{"clusterSessionId": 1, "other": 2}')
+        )
+    },
+}
+"""Small files, most of them of no use."""
+
+
+def played(lines: Iterator[str], command: Command, place: Path) -> Iterator[str]:
+    """Give the lines of a transcript with what its commands print now."""
+    for line in lines:
+        if line.startswith("# "):
+            yield from ("", line)
+        elif line.startswith("$ canvass "):
+            code, out, err = command(*shlex.split(line)[2:])
+            said = [*out.splitlines(), *(f"! {each}" for each in err.splitlines())]
+            said += [f"[{code}]"] if code else []
+            yield from ("", line)
+            for each in said:
+                yield TIMES.sub("TIME", each.replace(str(place), "/data").rstrip())
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
+def test_commands_print_what_their_transcript_says(
+    path: Path,
+    command: Command,
+    place: Path,
+    without_tlc: None,
+    monkeypatch: pytest.MonkeyPatch,
+    rewrite: bool,
+) -> None:
+    monkeypatch.chdir(place)
+    before = {each.relative_to(place) for each in place.rglob("*")}
+    kept = path.read_text("utf-8")
+    found = "\n".join(played(iter(kept.splitlines()), command, place)).lstrip() + "\n"
+    if rewrite:
+        path.write_text(found, "utf-8")
+
+    assert found == path.read_text("utf-8")
+    assert {each.relative_to(place) for each in place.rglob("*")} == before
