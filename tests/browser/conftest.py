@@ -9,29 +9,29 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.graph.build import cache_folder, load_model
+from canvass.graph.build import EVERY_STATE, cache_folder, load_model
 from canvass.selftest.runs import record_run
 from support.graphs import graph_of
 from support.spoilt_runs import edit_event
 
 
-def graph_folder(config: pytest.Config, name: str) -> Path:
+def graph_folder(config: pytest.Config, name: str, steps: int) -> Path:
     """Where the tests keep the graph of a model."""
-    graph_of(config, name)
+    graph_of(config, name, steps)
     assert config.cache is not None
-    return cache_folder(load_model(name), config.cache.mkdir("graphs"))
+    return cache_folder(load_model(name).with_steps(steps), config.cache.mkdir("graphs"))
 
 
 @pytest.fixture(scope="session")
 def member_graph(pytestconfig: pytest.Config) -> Path:
     """The graph of a member of three, near its roots."""
-    return graph_folder(pytestconfig, "MCMemberGraph3")
+    return graph_folder(pytestconfig, "MCMemberGraph3", 0)
 
 
 @pytest.fixture(scope="session")
 def small_graph(pytestconfig: pytest.Config) -> Path:
     """The whole graph of a member that is alone."""
-    return graph_folder(pytestconfig, "MCMemberGraph1")
+    return graph_folder(pytestconfig, "MCMemberGraph1", EVERY_STATE)
 
 
 @pytest.fixture(scope="session")

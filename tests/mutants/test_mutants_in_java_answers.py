@@ -18,7 +18,7 @@ from canvass.aeron_driver.drivable import GraphSteps, Requests
 from canvass.aeron_driver.driving import Steps
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
-from support.edges import MODELS, Trials, find_kill
+from support.edges import DEEPER, Trials, find_kill
 from support.graphs import graph_of
 from support.java_answers import drivable_steps
 from support.mutants import MUTANTS, actions_reached, load
@@ -66,7 +66,7 @@ def test_aeron_kills_the_mutants_that_the_graphs_kill(
             continue
         key = mutant.revision, mutant.member_count
         if key not in trials:
-            name, steps = MODELS[key]
+            name, steps = DEEPER[key]
             trials[key] = DrivenTrials(graph_of(pytestconfig, name, steps))
         kill, _ = find_kill(trials[key], load(mutant), actions_reached(mutant))
         killed += kill is not None

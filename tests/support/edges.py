@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from canvass.cluster.core import Handler
@@ -26,15 +25,18 @@ from canvass.graph.artifact import Graph
 from canvass.steps.step import Sends
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
-from support.graphs import graph_of
 
 MODELS: Final = {
-    ("1.50", 3): ("MCMemberGraph3", 1),
+    ("1.50", 3): ("MCMemberGraph3", 0),
     ("1.50", 2): ("MCMemberGraph2", 1),
     ("1.49", 3): ("MCMemberGraph3Rev149", 0),
     ("hardened", 3): ("MCMemberGraph3Hardened", 0),
 }
 """For a revision and a size of cluster: the model, and how many steps the graph goes from it."""
+
+LARGE: Final = ("1.50", 3)
+DEEPER: Final = MODELS | {LARGE: ("MCMemberGraph3", 1)}
+"""The same for the night: TLC takes a minute longer for one step more."""
 
 ROUNDS: Final = (30, 300, 3_000, 30_000)
 """Number of trials of each action after each round. A last round takes all others."""
@@ -163,8 +165,3 @@ def _wrong_outcome(trials: Trials, action: Action, outcome: Outcome | None, tria
     if tuple((send.to, send.message) for send in outcome.sends) != trials.sends[sent]:
         return "other sends"
     return ""
-
-
-def trials_of(config: pytest.Config, revision: str, member_count: int) -> Trials:
-    """Give the trials of a graph of `MODELS`; TLC builds it, or it is in pytest's cache."""
-    return Trials(graph_of(config, *MODELS[revision, member_count]))
