@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -27,15 +27,16 @@ def allowed() -> dict[str, set[str]]:
     }
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def imported(path: Path) -> tuple[str, ...]:
     """The imports of canvass in a module, at any depth: modules, and names in modules."""
+    names: list[str] = []
     for node in ast.walk(ast.parse(path.read_bytes())):
-        names: list[str] = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        yield from (name for name in names if name.startswith("canvass."))
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return tuple(name for name in names if name.startswith("canvass."))
 
 
 def arrows() -> nx.DiGraph[str]:
