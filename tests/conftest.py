@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -18,7 +19,7 @@ from support.chromium import UNBUILT, WITHOUT
 # As a push draws the same examples every time, few of them are enough: `make night` draws others.
 settings.register_profile("clockless", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
-    "ci", settings.get_profile("clockless"), derandomize=True, database=None, max_examples=40
+    "ci", settings.get_profile("clockless"), derandomize=True, database=None, max_examples=20
 )
 settings.register_profile("night", settings.get_profile("clockless"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
@@ -46,6 +47,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--rewrite") and os.environ.get("CI"):
         raise pytest.UsageError("--rewrite would make any result the expected one: not in CI")
     config.stash[EXECUTED] = []
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of each later collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 class Sharing(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist's hooks have no types

@@ -20,13 +20,13 @@ def test_core_and_oracle_agree_on_random_steps(revision: str) -> None:
     """The core is one author's reading of the spec, TLC another's."""
     rng = random.Random(revision)
     rules = Rules.of(revision, 3)
-    steps = [random_steps.random_step(rng, rules) for _ in range(300)]
+    steps = [random_steps.random_step(rng, rules) for _ in range(120)]
     expected = [random_steps.allowed(rules, step) for step in steps]
 
     answers = ask(Rules(3, rules.revision, rules.hardening), steps)
 
     assert expected == [answer.allowed for answer in answers]
-    assert 30 < sum(expected) < 270
+    assert 12 < sum(expected) < 108
 
 
 def test_oracle_says_what_would_have_been_right() -> None:

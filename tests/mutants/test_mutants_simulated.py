@@ -1,12 +1,14 @@
 """Mutants of the core in simulated clusters: caught by verification, or by the simulation.
 
-A page has a row with the result of each mutant. The night tests check every row, the CI tests a
-few that take no time. With ``--rewrite`` a test writes its row.
+A page has a row with the result of each mutant. The night tests search again for every row. A push
+runs the seed of a row for some. With ``--rewrite`` a test writes its row.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -117,17 +119,11 @@ def row_of(kill: SimulatedKill) -> tuple[str, int, str]:
             return "rare", kill.seeds, RARE.get(name, "?")
 
 
-def check_row(name: str, folder: Path, *, rewrite: bool) -> None:
-    """Search for a run that shows a mutant, and compare the result with its row, or write it."""
-    seeds = range(SEEDS_OF_EQUALS if name in EQUAL else SEEDS)
+def found_with(name: str, seeds: Sequence[int], folder: Path) -> SimulatedKill:
+    """Search for a run that shows a mutant."""
     lookup = StepLookup(oracle=CoreThenOracle().ask)
     simulate = simulate_core_cluster if name in MASKED else simulate_mutant
-    row = row_of(simulate(MUTANTS[name], seeds, folder, lookup))
-    if rewrite:
-        rows = rows_of(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
-        PAGE.write_text(page_of({**rows, name: row}), encoding="utf-8")
-
-    assert rows_of(PAGE.read_text(encoding="utf-8"))[name] == row
+    return simulate(MUTANTS[name], seeds, folder, lookup)
 
 
 def test_the_core_has_no_finding_of_a_mutant() -> None:
@@ -135,8 +131,11 @@ def test_the_core_has_no_finding_of_a_mutant() -> None:
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_some_mutants_are_caught_at_once(name: str, tmp_path: Path) -> None:
-    check_row(name, tmp_path, rewrite=False)
+def test_the_seed_of_the_page_catches_some_mutants(name: str, tmp_path: Path) -> None:
+    row = rows_of(PAGE.read_text(encoding="utf-8"))[name]
+    kill = found_with(name, [row[1] - 1], tmp_path)
+
+    assert row_of(replace(kill, seeds=row[1])) == row
 
 
 @pytest.mark.night
@@ -144,7 +143,12 @@ def test_some_mutants_are_caught_at_once(name: str, tmp_path: Path) -> None:
 def test_every_mutant_is_caught_or_the_page_says_why_not(
     name: str, tmp_path: Path, rewrite: bool
 ) -> None:
-    check_row(name, tmp_path, rewrite=rewrite)
+    row = row_of(found_with(name, range(SEEDS_OF_EQUALS if name in EQUAL else SEEDS), tmp_path))
+    if rewrite:
+        rows = rows_of(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
+        PAGE.write_text(page_of({**rows, name: row}), encoding="utf-8")
+
+    assert rows_of(PAGE.read_text(encoding="utf-8"))[name] == row
 
 
 def test_the_page_has_every_mutant_and_a_reason_for_each_that_is_not_caught() -> None:

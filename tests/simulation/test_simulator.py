@@ -103,8 +103,6 @@ def test_seeds_find_hazards_of_revision_150() -> None:
     [
         ("vote_twice_in_a_term", "OneVotePerTerm"),
         ("restart_forgets_the_candidate_term", "CandidateTermMonotonic"),
-        ("quorum_of_half", "CommittedIsDurable"),
-        ("vote_leaves_before_the_term_is_on_disk", "NothingSentBeforeDurable"),
     ],
 )
 def test_broken_votes_are_caught_within_a_few_seeds(mutant: str, violates: str) -> None:

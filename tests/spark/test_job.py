@@ -113,7 +113,13 @@ def test_each_trouble_has_the_verdict_due_to_it(expected: Expected) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "partitions"), [("spark", 1), ("spark", 7), ("process", 1), ("process", 7)]
+    ("engine", "partitions"),
+    [
+        ("spark", 7),
+        ("process", 1),
+        ("process", 7),
+        pytest.param("spark", 1, marks=pytest.mark.night),
+    ],
 )
 def test_verdicts_are_those_of_verify_whatever_the_partitions(
     request: pytest.FixtureRequest, expected: Expected, tmp_path: Path, engine: str, partitions: int

@@ -40,9 +40,14 @@ EVENTS = (
 )
 INFERRED = ("CATCHUP_POSITION", "NEW_ELECTION", "REPLAY_NEW_LEADERSHIP_TERM")
 """Events whose news of starts and catch-ups is in other lines, too."""
+LATE = ("APPEND_POSITION", "ROLE_CHANGE", "SERVICE_ACK", "STOP_CATCHUP")
+"""The night takes these."""
 
 
-@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize(
+    "event",
+    [pytest.param(each, marks=[pytest.mark.night] if each in LATE else []) for each in EVENTS],
+)
 def test_a_log_without_an_event_is_not_contradicted(event: str, tmp_path: Path) -> None:
     logs = write_logs(tmp_path / "logs", logs_without(SAMPLES[1], event))
     summary = import_logs([logs], tmp_path / "run")

@@ -306,7 +306,9 @@ def test_the_first_entry_of_a_term_that_a_follower_must_have_processed(tmp_path:
     assert "missing: ReplayNewLeadershipTerm" in summary.missing[0]
 
 
-@pytest.mark.parametrize("kept", [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    "kept", [1, 4, *(pytest.param(k, marks=pytest.mark.night) for k in (2, 3))]
+)
 @pytest.mark.parametrize("member_id", [0, 1])
 def test_a_catch_up_of_which_only_the_end_is_there(
     member_id: int, kept: int, tmp_path: Path
@@ -356,7 +358,9 @@ def marked(story: str) -> object:
     return pytest.param(story, marks=late)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(k, marks=pytest.mark.night) for k in (2, 3))]
+)
 @pytest.mark.parametrize("story", [marked(story) for story in sorted(STORIES)])
 def test_a_gap_in_the_log_of_a_simulated_member_contradicts_nothing(
     story: str, seed: int, tmp_path: Path
