@@ -57,11 +57,12 @@ browser: ## install Debian's Chromium for the tests of the page (apt-get; root o
 
 test: java lint page-if-possible ## lint, types, and all tests but the nightly ones
 	@echo 'canvass: machine code is compiled and the tests are collected first, which takes a minute' >&2
-# Types are checked beside the tests. The first tests compile the kernels, which each worker would do by itself. The
-# order of the folders is kept: else the files with few, long tests come last, and one worker waits.
+# Types are checked beside the tests. The first tests compile the kernels and every file of tests, which each worker
+# would do by itself. The order of the folders is kept: else the files with few, long tests come last, and one worker
+# waits.
 	@types=$$(mktemp); { $(TYPES); } >"$$types" 2>&1 & checking=$$!; failed=0; \
-	$(BIN)/pytest -q tests/unit/conformance/test_kernel_forms.py || failed=1; \
-	$(BIN)/pytest -n $(JOBS) --no-loadscope-reorder --durations=25 --durations-min=2 || failed=1; \
+	$(BIN)/pytest -q -k kernel_forms || failed=1; \
+	$(BIN)/pytest -n $(JOBS) --deselect tests/unit/conformance/test_kernel_forms.py --no-loadscope-reorder --durations=25 --durations-min=2 || failed=1; \
 	wait $$checking || failed=1; cat "$$types"; rm "$$types"; exit $$failed
 
 lint: $(TEST_STAMP) ## ruff: rules and format
