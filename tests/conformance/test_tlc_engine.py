@@ -258,8 +258,10 @@ def test_engine_what_is_no_trace_is_malformed(good: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.tlc
-def test_engine_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bad = corrupted(recorded(tmp_path / "good", 80), tmp_path / "bad", corruptions.send_removed)
+def test_engine_from_the_command_line(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = corrupted(good, tmp_path / "bad", corruptions.send_removed)
 
     assert run_command(["verify", "--engine", "tlc", str(bad)]) == 1
 

@@ -89,7 +89,7 @@ def graphs(pytestconfig: pytest.Config) -> Graphs:
 
 @pytest.fixture(scope="module")
 def large(pytestconfig: pytest.Config) -> Trials:
-    """Those of the graph that takes longest."""
+    """The trials of the graph that takes longest."""
     return Trials(graph_of(pytestconfig, *DEEPER[LARGE]))
 
 

@@ -30,7 +30,7 @@ ACTIONS = {
 }
 
 ALWAYS = ("Ballots", "a-second-vote-in-a-term", "no-HZ1")
-"""What a push proves and breaks even so."""
+"""Proved or broken in every push."""
 UNCHANGED = RECORD.read_text().strip() == digest()
 PROVED: set[str] = set()
 """The modules and mistakes of which this process knows the outcome that they should have."""

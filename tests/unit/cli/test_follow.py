@@ -93,10 +93,10 @@ def test_what_is_said_of_logs_that_grow_is_what_is_said_of_the_whole(
 ) -> None:
     writing, one = Writing(LOSES, tmp_path / "logs"), Following(tmp_path / "logs")
     said: list[str] = []
-    for seconds in range(10, 130, 10):
+    for seconds in range(5, 135, 10):
         writing.until(seconds)
         said += one.look()[1]
-        if seconds % 40 == 0:
+        if seconds in (45, 85):
             writing.roll(how)
     found = list(Changes().of(explain(read(tmp_path / "logs"))))
     words = " ".join(said)

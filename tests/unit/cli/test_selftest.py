@@ -43,10 +43,10 @@ def test_a_corruption_that_is_not_found_fails(
 ) -> None:
     monkeypatch.setattr(runs, "CORRUPTIONS", (unchanged,))
 
-    code, out, _ = command("selftest", "--runs", "4")
+    code, out, _ = command("selftest", "--runs", "16")
 
     assert code == 1
-    assert "WRONG  unchanged-004: CONFORMS" in out
+    assert "WRONG  unchanged-016: CONFORMS" in out
     assert "NOT everything was found" in out
 
 

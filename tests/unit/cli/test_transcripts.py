@@ -1,4 +1,4 @@
-"""What commands print, word for word: `transcripts/*.txt`.
+"""Commands print, word for word, what is in `transcripts/*.txt`.
 
 Each is read as on a terminal: a command after ``$``, its stdout, its stderr after ``!``, and its
 exit code in brackets if it is not 0. ``pytest --rewrite`` writes them again.
