@@ -251,33 +251,30 @@ def _what_is_wrong(step: Step, run: Run, allowed: Allowed) -> tuple[DivergenceCl
         text = f"{wire_name(name)} holds what no member of this cluster can have there"
         return DivergenceClass.IMPLEMENTATION_STEP, text
     if found is Status.FRAME_BROKEN:
-        fields = ", ".join(map(wire_name, changed_fields(step, frame)))
-        text = f"this step cannot change {fields}; the trace reports a change"
-        rest = question_of(_as_if_changed_before(step, frame), rules)
-        if isinstance(rest, Question) and allowed(rest):
+        rest = as_if_changed_before(step, frame)
+        fields = [one.field for one in differences(step.before, rest.before, step.before, (), ())]
+        text = f"this step cannot change {', '.join(fields)}; the trace reports a change"
+        asked = question_of(rest, rules)
+        if isinstance(asked, Question) and allowed(asked):
             text += "; the rest of the step is allowed, so that a step before it is not recorded"
             return DivergenceClass.INSTRUMENTATION_GAP, text
         return DivergenceClass.IMPLEMENTATION_STEP, text
     return DivergenceClass.IMPLEMENTATION_STEP, _what_was_reported(step, rules)
 
 
-def changed_fields(step: Step, frame: Frame) -> list[str]:
-    """Name the fields that a step changed although its action does not touch them."""
-    records = list(zip(step.before.members, step.after.members, strict=True))
+def as_if_changed_before(step: Step, frame: Frame) -> Step:
+    """Give the step with the untouched fields of the state before replaced by those after it."""
+    state: dict[str, Any] = {
+        name: getattr(step.after, name) for name in frame.untouched if "." not in name
+    }
+    own = [name.removeprefix("members.") for name in frame.untouched if "." in name]
     touched = getattr(step.input.message, frame.record_of) if frame.record_of else None
-
-    def is_changed(field: str) -> bool:
-        name = field.removeprefix("members.")
-        if name == field:
-            return bool(getattr(step.before, name) != getattr(step.after, name))
-        return any(
-            getattr(before, name) != getattr(after, name)
-            for j, (before, after) in enumerate(records)
-            if field in frame.untouched or touched not in (None, j)
-        )
-
-    others = {f"members.{name}" for name in MEMBER_COLUMNS} if frame.record_of else set()
-    return sorted(field for field in frame.untouched | others if is_changed(field))
+    records = []
+    for j, (before, after) in enumerate(zip(step.before.members, step.after.members, strict=True)):
+        names = own if touched in (None, j) else MEMBER_COLUMNS
+        fields: dict[str, Any] = {name: getattr(after, name) for name in names}
+        records.append(replace(before, **fields))
+    return replace(step, before=replace(step.before, members=tuple(records), **state))
 
 
 def _what_was_reported(step: Step, rules: Rules) -> str:
@@ -291,24 +288,3 @@ def _what_was_reported(step: Step, rules: Rules) -> str:
         if found:
             return in_words(found)
     return "by the spec this step leads to another state"
-
-
-def _as_if_changed_before(step: Step, frame: Frame) -> Step:
-    """Give the step with the untouched fields of the state before replaced by those after it."""
-    single: dict[str, Any] = {
-        name: getattr(step.after, name)
-        for name in frame.untouched
-        if not name.startswith("members.")
-    }
-    columns = [
-        name.removeprefix("members.") for name in frame.untouched if name.startswith("members.")
-    ]
-    touched = getattr(step.input.message, frame.record_of) if frame.record_of else None
-    records = []
-    for j, (before, after) in enumerate(zip(step.before.members, step.after.members, strict=True)):
-        if touched not in (None, j):
-            records.append(after)
-            continue
-        changes: dict[str, Any] = {name: getattr(after, name) for name in columns}
-        records.append(replace(before, **changes))
-    return replace(step, before=replace(step.before, members=tuple(records), **single))

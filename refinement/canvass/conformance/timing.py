@@ -1,8 +1,8 @@
 """The timing monitor: do the times of a run agree with the inputs that the spec leaves free?
 
-The spec is untimed. An expired deadline, the set of active members and the start of an election are
-inputs of a step, so a run with any timing conforms. If ``run.json`` names a timeout, the monitor
-compares the inputs with the member's own clock. A contradiction is a warning, never part of the
+The spec is untimed. An expired deadline and the start of an election are inputs of a step, so a run
+with any timing conforms. If ``run.json`` names a timeout, the monitor compares the inputs with the
+member's own clock. A timeout that is taken for passed too early is a warning, never part of the
 verdict. Clocks of different members are never compared.
 
 A recorded event has its time and its inputs. In an imported run a step happened at some time
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from canvass.cluster.member import ElectionState
 from canvass.cluster.rules import Rules
-from canvass.cluster.timing import SLOW_TICK_NS
 from canvass.conformance.batch import join
 from canvass.conformance.verdict import Choice, TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
@@ -73,23 +72,20 @@ _LEADS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Interval:
-    """For each row the earliest and the latest possible time of an event."""
-
-    first: Ints
-    last: Ints
-
-
 class _Stream:
     """The events of one member in order, with the line that each was imported from, if any."""
 
-    def __init__(self, columns: EventColumns, sources: Sequence[Source | None]) -> None:
+    def __init__(
+        self, columns: EventColumns, sources: Sequence[Source | None], *, imported: bool
+    ) -> None:
         self._columns = columns
-        self.step, self.time_ns, self.action = columns.step, columns.time_ns, columns.action
+        self.step, self.action = columns.step, columns.action
         self.continues = columns.predecessor >= 0
         self.shown = np.array([source is not None for source in sources], dtype=np.bool_)
         self.why = [source.reason if source else "" for source in sources]
+        self.earliest, self.latest = columns.time_ns, columns.time_ns
+        if imported:
+            self._place()
 
     def __len__(self) -> int:
         return len(self.step)
@@ -129,10 +125,8 @@ class _Stream:
         own = STATE_ENUMS["election_state"].index(state)
         return np.asarray(self.changes & (self.after("election_state") == own))
 
-    def times(self, *, imported: bool) -> _Interval:
-        """Give for each step the interval in which the member read its clock."""
-        if not imported:
-            return _Interval(self.time_ns, self.time_ns)
+    def _place(self) -> None:
+        """Find for each imported step the interval in which the member read its clock."""
         rows = np.arange(len(self))
         upto = np.maximum.accumulate(np.where(self.shown, rows, -1))
         since = np.minimum.accumulate(np.where(self.shown, rows, len(rows))[::-1])[::-1]
@@ -141,25 +135,21 @@ class _Stream:
         is_cycle = self.of(*_CYCLES)
         cycle = _last(is_cycle)
         before = np.where(is_cycle, np.where(cycle >= 0, upto[cycle], -1), before)
-        times = np.concatenate([self.time_ns, [_ANY_NS, _NEVER_NS]])
+        time_ns = self._columns.time_ns
+        times = np.concatenate([time_ns, [_ANY_NS, _NEVER_NS]])
         # A handler reads it after the line of the receipt; the line of a change comes later.
         receives = (self.message("peer") >= 0) & ~self.changes
-        return _Interval(
-            np.where(self.shown & receives, self.time_ns, times[before]),
-            np.where(self.shown & ~receives, self.time_ns, times[after]),
-        )
+        self.earliest = np.where(self.shown & receives, time_ns, times[before])
+        self.latest = np.where(self.shown & ~receives, time_ns, times[after])
 
-    def latest(self, where: Flags, at: _Interval) -> _Interval:
-        """Give for each row the time of the last event of a kind before it in the same process."""
-        ends = self.of(Action.RESTART)
-        place = _last(where | ends | ~self.continues)
-        # Before missing steps the event may have been at any time.
-        first = np.where(where, at.first, _NEVER_NS)
-        last = np.where(where, at.last, np.where(ends, _NEVER_NS, _ANY_NS))
-        return _Interval(
-            np.where(place >= 0, first[place], _NEVER_NS),
-            np.where(place >= 0, last[place], _ANY_NS),
-        )
+    def since(self, where: Flags) -> Ints:
+        """Give for each row the earliest time of the last event of a kind in the same process.
+
+        Before missing steps the event may have been at any time.
+        """
+        place = _last(where | self.of(Action.RESTART) | ~self.continues)
+        earliest = np.where(where, self.earliest, _NEVER_NS)
+        return np.where(place >= 0, earliest[place], _NEVER_NS)
 
     def holds(self, begins: Flags, ends: Flags) -> Ints:
         """Give for each row before it whether something has begun and not ended; -1: not known."""
@@ -174,10 +164,6 @@ def _last(where: Flags) -> Ints:
     return np.concatenate([[-1], upto[:-1]])
 
 
-def _seconds(duration_ns: int) -> str:
-    return f"{duration_ns / 1e9:.3f} s"
-
-
 _Found = Iterator[tuple[TimingRule, str, int, str]]
 """Warnings: the rule, the property of the timeout, the row, and what is wrong."""
 
@@ -187,87 +173,53 @@ class _MemberTimes:
     """The checks of the stream of one member; only timeouts that are given are compared."""
 
     rules: Rules
-    member_id: int
     timeouts: Mapping[str, int]
     imported: bool
     rows: _Stream
 
     def check(self) -> _Found:
         """Give what is wrong in the stream."""
-        at = self.rows.times(imported=self.imported)
-        entered = self.rows.latest(self.rows.changes, at)
-        yield from self._deadlines(at, entered)
-        if HEARTBEAT_TIMEOUT in self.timeouts:
-            yield from self._heartbeats(at, entered)
-
-    def _not_yet(self, at: _Interval, since: _Interval, timeout_ns: int) -> Flags:
-        """Mark the rows at which a timeout has not passed, whatever the exact times are."""
-        slack_ns = LOG_RESOLUTION_NS + timeout_ns // _DRIFT if self.imported else 0
-        return at.last - since.first < timeout_ns - slack_ns
-
-    def _deadlines(self, at: _Interval, entered: _Interval) -> _Found:
         rows = self.rows
+        entered = rows.since(rows.changes)
         restarts, enters = rows.of(Action.RESTART), rows.of(Action.ENTER_ELECTION)
         leaves = rows.changes & rows.had("election_state", "CANVASS")
         first = rows.holds(restarts, leaves | rows.enters("CLOSED"))
         in_order = enters & np.array(["eos=true" in why for why in rows.why], dtype=np.bool_)
         graceful = rows.holds(in_order, enters | restarts) == 1
-        leader = rows.latest(self._from_leader(), at)
         canvasses = rows.of(Action.CANVASS) & ~graceful
         ready = rows.of(Action.LEADER_READY) & self.rules.is_149
+        # An inferred input says something only if a line shows that the state was left.
         timed = rows.given("timeout") != 0
+        timed &= rows.shown & rows.changes if self.imported else ~graceful
+        leader, early = rows.since(self._from_leader()), TimingRule.EARLY_TIMEOUT
         for where, since, setting, of in (
             (canvasses & (first == 1), entered, STARTUP_CANVASS, "it began to canvass"),
             (canvasses & (first == 0), leader, HEARTBEAT_TIMEOUT, "it last heard a leader"),
             (rows.of(*_BALLOTS), entered, ELECTION, "the ballot began"),
             (ready, entered, HEARTBEAT_TIMEOUT, "it was ready to lead"),
         ):
-            timeout_ns = self.timeouts.get(setting)
-            if timeout_ns is None:
-                continue
-            # An inferred input says something only if a line shows that the state was left.
-            known = rows.shown & rows.changes if self.imported else ~graceful
-            early = where & timed & known & self._not_yet(at, since, timeout_ns)
-            for row in np.flatnonzero(early).tolist():
-                passed = _seconds(at.last[row] - since.first[row])
-                text = f"takes the timeout for passed {passed} after {of}"
-                yield TimingRule.EARLY_TIMEOUT, setting, row, text
-            late = where & ~timed & (at.first - since.last >= timeout_ns)
-            yield from self._late(late, setting, at, since, "takes the timeout for open", of)
-        if ELECTION in self.timeouts:
-            late = rows.of(Action.NOMINATE) & ~timed
-            late &= at.first - entered.last >= max(1, self.timeouts[ELECTION] // 2)
-            yield from self._late(late, ELECTION, at, entered, "still nominates", "it began")
-
-    def _late(
-        self, late: Flags, setting: str, at: _Interval, since: _Interval, does: str, of: str
-    ) -> _Found:
-        if not self.imported:
-            for row in np.flatnonzero(late).tolist():
-                passed = _seconds(at.first[row] - since.last[row])
-                yield TimingRule.LATE_TIMEOUT, setting, row, f"{does} {passed} after {of}"
-
-    def _heartbeats(self, at: _Interval, entered: _Interval) -> _Found:
-        rows, timeout_ns = self.rows, self.timeouts[HEARTBEAT_TIMEOUT]
-        log = rows.latest(self._about_log(), at)
-        stays = rows.of(Action.UPDATE_FOLLOWER_POSITION) & (rows.before("termination_position") < 0)
-        # The slow tick before looked for the leader.
-        stays &= at.first - log.last >= timeout_ns + SLOW_TICK_NS
-        what = "still follows", "it last heard its leader"
-        yield from self._late(stays, HEARTBEAT_TIMEOUT, at, log, *what)
+            for row, ago in self._early(where & timed, since, setting):
+                yield early, setting, row, f"takes the timeout for passed {ago} after {of}"
         # A line may give the timeout as the reason of an election or an error.
-        heard = rows.of(Action.ENTER_ELECTION) & self._not_yet(at, log, timeout_ns)
-        early = rows.of(Action.ELECTION_ERROR) & self._not_yet(at, entered, timeout_ns)
-        for row in np.flatnonzero(heard | early).tolist():
-            why = rows.why[row]
-            if heard[row] and why == "leader heartbeat timeout":
-                ago = _seconds(at.last[row] - log.first[row])
+        log = rows.since(self._about_log())
+        for row, ago in self._early(enters, log, HEARTBEAT_TIMEOUT):
+            if rows.why[row] == "leader heartbeat timeout":
                 text = f"begins an election {ago} after it last heard its leader"
                 yield TimingRule.LEADER_HEARD, HEARTBEAT_TIMEOUT, row, text
-            elif early[row] and any(error in why for error in _TIMER_ERRORS):
-                ago = _seconds(at.last[row] - entered.first[row])
-                text = f"{why}: {ago} after the state was entered"
+        for row, ago in self._early(rows.of(Action.ELECTION_ERROR), entered, HEARTBEAT_TIMEOUT):
+            if any(error in rows.why[row] for error in _TIMER_ERRORS):
+                text = f"{rows.why[row]}: {ago} after the state was entered"
                 yield TimingRule.EARLY_ERROR, HEARTBEAT_TIMEOUT, row, text
+
+    def _early(self, where: Flags, since: Ints, setting: str) -> Iterator[tuple[int, str]]:
+        """Give the rows at which a timeout has not passed, whatever the exact times are."""
+        if setting not in self.timeouts:
+            return
+        timeout_ns = self.timeouts[setting]
+        slack_ns = LOG_RESOLUTION_NS + timeout_ns // _DRIFT if self.imported else 0
+        passed_ns = self.rows.latest - since
+        for row in np.flatnonzero(where & (passed_ns < timeout_ns - slack_ns)).tolist():
+            yield row, f"{passed_ns[row] / 1e9:.3f} s"
 
     # --- messages that set a clock, as in `canvass.cluster.clocks` --------------------------------
 
@@ -329,10 +281,10 @@ class RunTiming:
         """Check the events of a member: it has no more."""
         if not self._parts:
             return
-        rows = _Stream(join(self._parts), self._sources)
+        rows = _Stream(join(self._parts), self._sources, imported=self._imported)
         self._parts, self._sources = [], []
         self._count(rows)
-        times = _MemberTimes(self._rules, self._member, self._timeouts, self._imported, rows)
+        times = _MemberTimes(self._rules, self._timeouts, self._imported, rows)
         for rule, setting, row, text in times.check():
             self._warn(rule, setting, int(rows.step[row]), ACTIONS[rows.action[row]], text)
 

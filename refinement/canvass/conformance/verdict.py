@@ -85,8 +85,6 @@ class TimingRule(str, Enum):
 
     EARLY_TIMEOUT = "EARLY_TIMEOUT"
     """A step of an election took a deadline for expired that had not expired."""
-    LATE_TIMEOUT = "LATE_TIMEOUT"
-    """A step of an election, or of a follower, ignored a deadline that had expired."""
     LEADER_HEARD = "LEADER_HEARD"
     """A follower began an election for want of its leader, which it had just heard of."""
     EARLY_ERROR = "EARLY_ERROR"

@@ -137,7 +137,7 @@ def found(events: list[Event], revision: str = "1.50", *, imported: bool = False
     ]
 
 
-EARLY, LATE = TimingRule.EARLY_TIMEOUT.name, TimingRule.LATE_TIMEOUT.name
+EARLY: Final = TimingRule.EARLY_TIMEOUT.name
 
 
 # --- deadlines ------------------------------------------------------------------------------------
@@ -163,7 +163,6 @@ def test_a_deadline_expires_a_timeout_after_the_state_was_entered(
     assert at(timeout_s - 0.1, timeout=True) == [EARLY]
     assert at(timeout_s - 0.1, timeout=False) == []
     assert at(timeout_s, timeout=True) == []
-    assert at(timeout_s, timeout=False) == [LATE]
 
 
 def test_a_leader_that_is_ready_has_no_deadline_since_revision_1_50() -> None:
@@ -171,16 +170,6 @@ def test_a_leader_that_is_ready_has_no_deadline_since_revision_1_50() -> None:
     reads = event(Action.LEADER_READY, 1.5, "LEADER_READY", role="LEADER", timeout=True)
 
     assert found([START, enters, reads]) == []
-
-
-def test_a_nomination_takes_half_of_the_election_timeout_at_most() -> None:
-    def at(elapsed_s: float, *, timeout: bool) -> list[str]:
-        enters = event(Action.CANVASS, 1, "NOMINATE")
-        return found([START, enters, event(Action.NOMINATE, 1 + elapsed_s, timeout=timeout)])
-
-    assert at(0.4, timeout=False) == []
-    assert at(0.5, timeout=False) == [LATE]
-    assert at(0.5, timeout=True) == []
 
 
 CANVASSES_AGAIN: Final = [
@@ -201,7 +190,6 @@ def test_a_later_canvass_ends_a_heartbeat_timeout_after_the_leader_was_heard(say
     assert at(9.9, timeout=True) == [EARLY]
     assert at(9.9, timeout=False) == []
     assert at(10, timeout=True) == []
-    assert at(10, timeout=False) == [LATE]
     assert at(9.9, timeout=True, term=-1) == []
     assert at(9.9, timeout=True, candidate_term=5) == [EARLY]
 
@@ -240,29 +228,6 @@ def test_an_inferred_deadline_counts_if_a_line_shows_that_the_state_was_left(
     reads = event(Action.CANVASS, 5, then, timeout=True)
 
     assert (found([*CANVASSES_AGAIN, hears, reads], imported=True) == [EARLY]) is expected
-
-
-def test_an_inferred_input_is_not_late() -> None:
-    canvasses = event(Action.ELECTION_INIT, 1, "CANVASS")
-
-    assert found([START, canvasses, event(Action.CANVASS, 500)], imported=True) == []
-
-
-def test_a_follower_that_hears_its_leader_or_is_asked_to_terminate_may_stay() -> None:
-    def after(action: Action, *, termination: int = -1, **cells: Any) -> list[str]:
-        closes = event(Action.FOLLOWER_READY, 1, "CLOSED")
-        hears = event(action, 8, "CLOSED", peer=1, message_term=0, leader=1, **cells)
-        stays = event(
-            Action.UPDATE_FOLLOWER_POSITION, 13, "CLOSED", termination_position=termination
-        )
-        return found([START, closes, hears, stays])
-
-    assert after(Action.ON_COMMIT_POSITION, message_leader=1) == []
-    assert after(Action.ON_NEW_LEADERSHIP_TERM, message_leader=1) == []
-    assert after(Action.ON_TERMINATION_POSITION) == []
-    assert after(Action.ON_COMMIT_POSITION, message_leader=2) == [LATE]
-    assert after(Action.ON_COMMIT_POSITION, message_leader=2, termination=96) == []
-    assert after(Action.ON_COMMIT_POSITION, message_leader=1, module_term=1) == [LATE]
 
 
 # --- errors and elections -------------------------------------------------------------------------

@@ -134,32 +134,6 @@ def test_a_first_canvass_that_is_too_short_is_warned_of(simulated: Path) -> None
     assert {one.rule for one in early} <= {TimingRule.EARLY_TIMEOUT}
 
 
-def test_a_follower_that_stays_without_its_leader_is_warned_of(
-    simulated: Path, tmp_path: Path
-) -> None:
-    def delay(_: int, events: list[Event]) -> None:
-        for event in events:
-            if event["action"] == "UpdateFollowerPosition":
-                event["timeNs"] += 3_600 * _S
-
-    verdict = timed(changed(simulated, tmp_path / "run", delay))
-
-    late = next(one for one in verdict.timing if one.action == "UpdateFollowerPosition")
-    assert late.rule is TimingRule.LATE_TIMEOUT
-    assert "still follows" in late.text
-
-
-def test_a_candidate_that_waits_too_long_is_warned_of(simulated: Path, tmp_path: Path) -> None:
-    def slow(_: int, events: list[Event]) -> None:
-        for event in events:
-            if event["action"] == "Nominate" and not event["input"].get("timeout"):
-                event["timeNs"] += 3_600 * _S
-
-    verdict = timed(changed(simulated, tmp_path / "run", slow))
-
-    assert any("still nominates" in one.text for one in verdict.timing)
-
-
 def test_a_run_that_names_no_timeouts_is_not_asked(simulated: Path, tmp_path: Path) -> None:
     copy = changed(simulated, tmp_path / "run", lambda _, events: _at_once(events))
     run = json.loads((copy / "run.json").read_bytes())

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import MAX_RECORDING_LOG, TermEntry
 from canvass.cluster.rules import Rules
-from canvass.conformance.diagnose import changed_fields
+from canvass.conformance.diagnose import as_if_changed_before
 from canvass.steps import jit
 from canvass.steps.frames import FIELDS, Regime, frame_of
 from canvass.steps.kernel import Status, canonical_keys, flavour
@@ -98,7 +98,8 @@ def test_frame_a_change_of_an_untouched_field_is_named() -> None:
     wrong = replace(step, after=replace(step.after, commit_position=step.after.commit_position + 1))
 
     assert question_of(wrong, rules) is Status.FRAME_BROKEN
-    assert changed_fields(wrong, frame_of(wrong.action, regime(wrong))) == ["commit_position"]
+    sound = as_if_changed_before(wrong, frame_of(wrong.action, regime(wrong)))
+    assert sound.before == replace(wrong.before, commit_position=wrong.after.commit_position)
 
 
 def test_frame_every_field_is_kept_or_untouched() -> None:

@@ -101,7 +101,6 @@ def verify(
     runs = [path for path in paths if kind_of(path) is not PathKind.LOG_FILE]
     need_runs(runs, "canvass verify", logs=True)
     from canvass.cli.log_units import as_given, import_units
-    from canvass.conformance.junit import to_junit
     from canvass.conformance.report import to_report
     from canvass.conformance.verify import make_lookup
 
@@ -116,6 +115,8 @@ def verify(
     if html is not None:
         write_file(html, _page(found, lookup, html.parent))
     if output is VerifyFormat.JUNIT:
+        from canvass.conformance.junit import to_junit
+
         write_text(to_junit(found))
     else:
         refused = _refused(found.runs, lookup)
