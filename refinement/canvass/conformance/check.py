@@ -32,7 +32,7 @@ from canvass.steps.distinct import DistinctKeys
 from canvass.steps.kernel import Status, StepColumns
 from canvass.steps.question import Key, Question, question, step_of
 from canvass.steps.step import Step
-from canvass.traces.arrow import ColumnError, conformed, from_table
+from canvass.traces.arrow import ColumnError, from_table
 from canvass.traces.columns import EventColumns, Ints, from_events
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import ACTION_NAMES
@@ -366,17 +366,16 @@ class TableChecker:
         ColumnError
             As for `check`.
         """
-        events = conformed(table)
         try:
-            self._before = from_table(events, self._before)
+            self._before = from_table(table, self._before)
         except ColumnError as error:
             if error.code is Code.BAD_SCHEMA:
                 raise
             # A value that the format lacks makes one run malformed.
-            ids = pc.fill_null(events["run"].cast(pa.string()), "")
+            ids = pc.fill_null(table["run"].cast(pa.string()), "")
             several = pc.unique(ids).to_pylist()
             for run_id in several if len(several) > 1 else ():
-                self.take(events.filter(pc.equal(ids, run_id)))
+                self.take(table.filter(pc.equal(ids, run_id)))
             if len(several) == 1:
                 self._refuse(several[0], error.reason)
                 self._before = None

@@ -42,6 +42,8 @@ _INT: Final = pa.int64()
 _STATE_NAMES: Final = {
     name: tuple(value.value for value in values) for name, values in STATE_ENUMS.items()
 }
+_NAMES: Final = _STATE_NAMES | {"action": ACTION_NAMES, "type": MESSAGE_TYPE_NAMES}
+"""The names of the codes in a column."""
 _SOURCE: Final = pa.struct(
     [
         pa.field("file", _TEXT, nullable=False),
@@ -115,10 +117,8 @@ def _coded(codes: Ints, names: Sequence[str]) -> Any:
 
 
 def _cells(name: str, cells: Ints) -> Any:
-    if name == "type":
-        return _coded(cells, MESSAGE_TYPE_NAMES)
-    if name in _STATE_NAMES:
-        return _coded(cells, _STATE_NAMES[name])
+    if name in _NAMES:
+        return _coded(cells, _NAMES[name])
     return pa.array(cells.astype(np.bool_)) if name in FLAG_COLUMNS else pa.array(cells)
 
 
@@ -183,15 +183,10 @@ def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = No
 
 def sources_of(table: Any) -> list[Source | None]:
     """Return the source of each row of a table."""
+    if "source" not in table.schema.names:
+        return [None] * table.num_rows
     return [
-        None
-        if given is None
-        else Source(
-            given["file"],
-            tuple(given["lines"]),
-            tuple(given["observed"]),
-            given["reason"],
-        )
+        given and Source(given["file"], (*given["lines"],), (*given["observed"],), given["reason"])
         for given in table.column("source").to_pylist()
     ]
 
@@ -218,68 +213,85 @@ def member_count_of(schema: Any) -> int:
     return member_count
 
 
-def conformed(table: Any) -> Any:
-    """Give a table of events the columns, types and order of the format.
+class _Table:
+    """The columns of a table of events as numbers; refuses nulls that are not allowed.
 
     Other tools write tables again: with another order and further columns, which are left out; with
     plain or large strings, with other widths of integers, with large lists. Values are cast where
     nothing is lost.
-
-    Raises
-    ------
-    ColumnError
-        If a column is missing or cannot be cast; the reason names it.
     """
-    schema = arrow_schema(member_count_of(table.schema))
-    if table.schema.equals(schema):
-        return table
-    return pa.Table.from_arrays([_column(table, field) for field in schema], schema=schema)
+
+    def __init__(self, table: Any) -> None:
+        known = set(arrow_schema(member_count_of(table.schema)).names) - {"source"}
+        own = table.select([name for name in table.schema.names if name in known])
+        self._batch = own.unify_dictionaries().combine_chunks()
+
+    def column(self, name: str) -> Any:
+        chunked = self._batch.column(name)
+        return chunked.chunk(0) if chunked.num_chunks else pa.array([], chunked.type)
+
+    def numbers(self, name: str) -> Ints:
+        """Return a flat column."""
+        found: Ints = _numbers(self.column(name), name, name)
+        return found
+
+    def block(self, prefix: str, columns: Sequence[str], context: int) -> Ints:
+        """Return flat columns as one array, with empty rows for the context above."""
+        rows = self._batch.num_rows
+        cells = np.full((rows + context, len(columns)), NONE, dtype=np.int64)
+        for place, name in enumerate(columns):
+            if prefix + name != ADDED_COLUMN or ADDED_COLUMN in self._batch.schema.names:
+                cells[context:, place] = _numbers(self.column(prefix + name), name, prefix + name)
+        return cells
+
+    def lists(self, name: str, columns: Sequence[str]) -> tuple[Ints, Ints]:
+        """Return the offsets and the cells of a column of lists of structs."""
+        array = self.column(name)
+        if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+            raise ColumnError(Code.BAD_SCHEMA, f"{name}: {array.type} is no list")
+        _need_no_null(array, name)
+        offsets = array.offsets.to_numpy().astype(np.int64)
+        values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+        _need_no_null(values, name)
+        cells = np.empty((len(values), len(columns)), dtype=np.int64)
+        for place, column in enumerate(columns):
+            if not pa.types.is_struct(values.type) or values.type.get_field_index(column) < 0:
+                raise ColumnError(Code.BAD_SCHEMA, f"{name} has no field {column}")
+            cells[:, place] = _numbers(pc.struct_field(values, column), column, f"{name}.{column}")
+        return offsets - offsets[0], cells
 
 
-def _column(table: Any, field: Any) -> Any:
-    if field.name == "source" and field.name not in table.schema.names:
-        return _source_array([None] * table.num_rows)
-    if field.name not in table.schema.names:
-        return pa.repeat(pa.scalar(NONE, field.type), table.num_rows)
-    chunked = table.column(field.name)
-    if chunked.type == field.type:
-        return chunked
-    whole = chunked.combine_chunks()
-    array = whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
-    return _cast(array, field.type, field.name)
+def _need_no_null(array: Any, name: str) -> None:
+    if array.null_count:
+        raise ColumnError(Code.BAD_VALUE, f"{name}: a null")
 
 
-def _cast(array: Any, kind: Any, name: str) -> Any:
-    """Cast an array of any nesting; fields of structs are found by their names."""
-    given = array.type
-    if given == kind:
-        return array
-    nulls = array.is_null() if array.null_count else None
+def _numbers(array: Any, column: str, name: str) -> Any:
+    """Return the cells of a flat array; ``name`` names the array in errors."""
+    if name != "message_type":
+        _need_no_null(array, name)
+    names = _NAMES.get(column)
+    if names is not None:
+        return _codes(_encoded(array, name), names, name)
+    if pa.types.is_boolean(array.type):
+        return array.to_numpy(zero_copy_only=False)
     try:
-        if pa.types.is_list(kind) and (pa.types.is_list(given) or pa.types.is_large_list(given)):
-            values = _cast(array.values, kind.value_type, name)
-            offsets = array.offsets.cast(pa.int32())
-            return pa.ListArray.from_arrays(offsets, values, type=kind, mask=nulls)
-        if pa.types.is_struct(kind) and pa.types.is_struct(given):
-            fields = [_cast(_child(array, f.name, name), f.type, f"{name}.{f.name}") for f in kind]
-            return pa.StructArray.from_arrays(fields, fields=list(kind), mask=nulls)
-        if pa.types.is_dictionary(given):
-            array = array.dictionary_decode()
-        if pa.types.is_dictionary(kind):
-            return array.cast(kind.value_type).dictionary_encode()
-        cast = array.cast(kind)
-        if pa.types.is_boolean(kind) and not cast.cast(array.type).equals(array):
-            raise ColumnError(Code.BAD_SCHEMA, f"{name}: a number that is neither 0 nor 1")
+        cells = array.cast(_INT).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise ColumnError(Code.BAD_SCHEMA, f"{name}: {given} is no {kind}: {reason}") from None
-    return cast
+        reason = f"{name}: {array.type} is no {_INT}: {str(error).splitlines()[0]}"
+        raise ColumnError(Code.BAD_SCHEMA, reason) from None
+    if column in FLAG_COLUMNS and ((cells < 0) | (cells > 1)).any():
+        raise ColumnError(Code.BAD_SCHEMA, f"{name}: a number that is neither 0 nor 1")
+    return cells
 
 
-def _child(array: Any, name: str, parent: str) -> Any:
-    if array.type.get_field_index(name) < 0:
-        raise ColumnError(Code.BAD_SCHEMA, f"{parent} has no field {name}")
-    return pc.struct_field(array, name)
+def _encoded(array: Any, name: str) -> Any:
+    """Return an array of texts as one with a dictionary."""
+    if pa.types.is_dictionary(array.type):
+        return array
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        raise ColumnError(Code.BAD_SCHEMA, f"{name}: {array.type} is no {_TEXT}")
+    return array.dictionary_encode()
 
 
 def _codes(array: Any, names: Sequence[str], what: str) -> Ints:
@@ -293,51 +305,6 @@ def _codes(array: Any, names: Sequence[str], what: str) -> Ints:
     if np.count_nonzero(codes == NONE) != array.null_count:
         raise ColumnError(Code.BAD_VALUE, f"{what}: a value that the format does not have")
     return codes
-
-
-def _numbers(array: Any, name: str) -> Any:
-    """Return the cells of a flat array."""
-    if pa.types.is_dictionary(array.type):
-        names = MESSAGE_TYPE_NAMES if name.endswith("type") else _STATE_NAMES[name]
-        return _codes(array, names, name)
-    return array.to_numpy(zero_copy_only=False)
-
-
-class _Table:
-    """A table with the schema of events and without chunks; refuses nulls that are not allowed."""
-
-    def __init__(self, table: Any) -> None:
-        self._batch = table.unify_dictionaries().combine_chunks()
-
-    def column(self, name: str, *, nulls: bool = False) -> Any:
-        chunked = self._batch.column(name)
-        array = chunked.chunk(0) if chunked.num_chunks else pa.array([], chunked.type)
-        if array.null_count and not nulls:
-            raise ColumnError(Code.BAD_VALUE, f"{name}: a null")
-        return array
-
-    def block(self, prefix: str, columns: Sequence[str], context: int) -> Ints:
-        """Return flat columns as one array, with empty rows for the context above."""
-        rows = self._batch.num_rows
-        cells = np.full((rows + context, len(columns)), NONE, dtype=np.int64)
-        arrays = [self.column(prefix + name, nulls=name == "type") for name in columns]
-        for place, (name, array) in enumerate(zip(columns, arrays, strict=True)):
-            cells[context:, place] = _numbers(array, name)
-        return cells
-
-    def lists(self, name: str, columns: Sequence[str]) -> tuple[Ints, Ints]:
-        """Return the offsets and the cells of a column of lists."""
-        array = self.column(name)
-        offsets = array.offsets.to_numpy().astype(np.int64)
-        values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
-        cells = np.empty((len(values), len(columns)), dtype=np.int64)
-        if values.null_count:
-            raise ColumnError(Code.BAD_VALUE, f"{name}: a null")
-        for place, (column, cell) in enumerate(zip(columns, values.flatten(), strict=True)):
-            if cell.null_count:
-                raise ColumnError(Code.BAD_VALUE, f"{name}.{column}: a null")
-            cells[:, place] = _numbers(cell, column)
-        return offsets - offsets[0], cells
 
 
 def _in_order_of_rows(run: Any) -> tuple[list[str], Ints]:
@@ -359,7 +326,7 @@ def from_table(table: Any, before: EventColumns | None = None) -> EventColumns:
     Parameters
     ----------
     table
-        A `pyarrow.Table` of events.
+        A `pyarrow.Table` of events, also one that another tool wrote.
     before
         The batch before this one. If its last row belongs to the same run and member as the first
         row here, it becomes the context row.
@@ -370,9 +337,10 @@ def from_table(table: Any, before: EventColumns | None = None) -> EventColumns:
         ``BAD_SCHEMA`` or ``BAD_VALUE``. The contents of events are not checked here.
     """
     member_count = member_count_of(table.schema)
-    flat = _Table(conformed(table))
-    runs, indices = _in_order_of_rows(flat.column("run"))
-    member, step = (flat.column(name).to_numpy() for name in ("member", "step"))
+    flat = _Table(table)
+    _need_no_null(flat.column("run"), "run")
+    runs, indices = _in_order_of_rows(_encoded(flat.column("run"), "run"))
+    member, step = flat.numbers("member"), flat.numbers("step")
     context = 0
     if before is not None and len(before) and len(step):
         same_run = before.runs[int(before.run[-1])] == runs[int(indices[0])]
@@ -391,8 +359,8 @@ def from_table(table: Any, before: EventColumns | None = None) -> EventColumns:
         "run": indices,
         "member": member,
         "step": step,
-        "time_ns": flat.column("time_ns").to_numpy(),
-        "action": _codes(flat.column("action"), ACTION_NAMES, "action"),
+        "time_ns": flat.numbers("time_ns"),
+        "action": flat.numbers("action"),
     }
     if context and before is not None:
         last = {name: getattr(before, name)[-1:] for name in heads}

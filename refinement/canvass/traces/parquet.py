@@ -23,7 +23,6 @@ from canvass.cluster.messages import MESSAGE_TYPES, Vote
 from canvass.traces.arrow import (
     ColumnError,
     arrow_schema,
-    conformed,
     from_table,
     member_count_of,
 )
@@ -454,7 +453,7 @@ class DatasetFile:
         return found
 
     def tables(self, run_ids: Collection[str] | None = None) -> Iterator[Any]:
-        """Yield the rows as tables with the columns of the format; of some runs only, if named."""
+        """Yield the rows as tables; of some runs only, if named."""
         for number in range(self._file.metadata.num_row_groups):
             if run_ids is None or self._may_hold(number, run_ids):
                 yield from self._tables_of(number, run_ids)
@@ -469,7 +468,7 @@ class DatasetFile:
                 ids = table["run"].cast(pa.string())
                 table = table.filter(pc.is_in(ids, pa.array([*run_ids], pa.string())))
             if len(table):
-                yield self._guard(lambda: conformed(table))  # noqa: B023
+                yield table
 
     def _may_hold(self, number: int, run_ids: Collection[str]) -> bool:
         about = self._file.metadata.row_group(number)

@@ -11,7 +11,7 @@ import pytest
 
 from canvass.cluster.rules import Rules
 from canvass.selftest.runs import record_run
-from canvass.traces.arrow import ColumnError, conformed, from_table, to_table
+from canvass.traces.arrow import ColumnError, from_table, to_table
 from canvass.traces.errors import Code
 from canvass.traces.run import RunFolder
 
@@ -87,6 +87,6 @@ def test_a_column_that_cannot_be_read_is_named(table: Any, name: str, value: Any
 @pytest.mark.parametrize("name", ["state_role", "sends", "member_1_vote"])
 def test_a_missing_column_is_named(table: Any, name: str) -> None:
     with pytest.raises(ColumnError, match=name) as caught:
-        conformed(table.drop_columns([name]))
+        from_table(table.drop_columns([name]))
 
     assert caught.value.code is Code.BAD_SCHEMA
