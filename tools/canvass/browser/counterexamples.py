@@ -196,16 +196,17 @@ def _printed(path: Path) -> Counterexample:
         raise CounterexampleError(f"{place}: {error.reason}") from None
     except UnicodeDecodeError:
         raise CounterexampleError(f"{path}: not text in UTF-8") from None
-    first, *others = found.errors or ["a behaviour"]
-    head, _, rest = first.partition("\n")
+    violation = found.violation
+    message = violation.message or "a behaviour"
+    rest = message.split("\n\n")[1:]
     more = [f"{found.more:,} more follow in the file."] if found.more else []
     return Counterexample(
         title=found.module or path.name,
-        claim=f"{found.name}{VIOLATED}" if found.name else head,
-        explanation=tuple(" ".join(one.split()) for one in (rest, *others, *more) if one.strip()),
-        loop=found.loop,
-        stuttering=found.stuttering,
-        actions=tuple(_titled(state.action, state.arguments) for state in found.states),
+        claim=claim_of("", violation.name, message),
+        explanation=tuple(" ".join(one.split()) for one in (*rest, *more)),
+        loop=None if violation.loop is None or violation.stuttering else violation.loop + 1,
+        stuttering=violation.stuttering,
+        actions=tuple(_titled(state.action, state.arguments) for state in violation.states),
         states=tuple(
             {name: plain(to_itf_value(value)) for name, value in tree.items()} for tree in trees
         ),

@@ -30,9 +30,8 @@ from canvass.browser.labels import (
 from canvass.browser.layout import place
 from canvass.browser.limits import DRAWN_EDGES, DRAWN_STATES, LISTED, bounded
 from canvass.browser.member_steps import MemberSteps
-from canvass.browser.questions import Refusal, not_found
+from canvass.browser.questions import not_found
 from canvass.browser.sources import Lazy
-from canvass.graph import GraphError
 from canvass.graph.artifact import MemberView
 from canvass.graph.open import open_view
 from canvass.graph.project import map_field
@@ -67,17 +66,8 @@ class OpenGraph:
 
     @property
     def steps(self) -> MemberSteps | None:
-        """The canonical steps of a member graph; None for another graph.
-
-        Raises
-        ------
-        Refusal
-            If the table of steps cannot be read.
-        """
-        try:
-            return self._steps.get()
-        except GraphError as error:
-            raise Refusal(422, "unreadable", str(error)) from None
+        """The canonical steps of a member graph; None for another graph."""
+        return self._steps.get()
 
     @property
     def terminal(self) -> NDArray[np.bool_]:

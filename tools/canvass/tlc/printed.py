@@ -1,35 +1,39 @@
 """Read the first counterexample from the text that TLC printed, with ``-tool`` or without.
 
-Lines go in; the counterexample comes out, with the line number of each state. `canvass.tlc.output`
-reads the headlines of states and the end of a lasso. With ``-difftrace`` a state has the variables
-that changed; the others are those of the state before. A behaviour that ``-simulate file=`` wrote
-is read, too: it has no actions.
+The text for people gets the marks of the text for tools around its messages, so `output` and
+`results` read both. With ``-difftrace`` a state has the variables that changed; the others are
+those of the state before. A behaviour that ``-simulate file=`` wrote is read, too: it has no
+actions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from operator import or_
 from typing import Final
 
+from canvass.tlc import codes
 from canvass.tlc.errors import TlcError, ValueSyntaxError
 from canvass.tlc.events import TraceState
-from canvass.tlc.output import read_back, read_state, violated_name
+from canvass.tlc.output import OutputReader, read_back, read_state
 from canvass.tlc.parse import parse_value, split_state
+from canvass.tlc.results import ResultBuilder, Violation
 from canvass.tlc.values import Value
 
 _MARK: Final = "@!@!@"
-_ERROR_MARK: Final = re.compile(r"@!@!@STARTMSG \d+:[12] @!@!@")
 _ERROR: Final = "Error: "
 _STUTTERING: Final = re.compile(r"(?:State )?\d+: Stuttering\s*\Z")
 _INTRODUCTIONS: Final = ("The behavior up to this point is", "The following behavior constitutes")
+_VIOLATED: Final = re.compile(r"(?:\w+ )*[Ii]nvariant |Action property |Temporal prop|Deadlock ")
 _INITIAL: Final = "the initial state:"
 _AFTER: Final = re.compile(r"[\d,]+ states generated|Finished |Progress\(|The depth of the")
 _MODULE: Final = "Semantic processing of module "
 _SUCCESS: Final = "No error has been found"
+_GENERAL: Final = 1000
+"""TLC's code of an error without one of its own."""
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BRACKETS: Final = (("<<", ">>"), ("(", ")"), ("[", "]"), ("{", "}"))
 
@@ -51,73 +55,37 @@ class PrintedError(TlcError):
         self.line = line
 
 
-@dataclass(slots=True)
-class PrintedState:
-    """A printed state and its place."""
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A printed counterexample.
 
-    number: int
-    action: str | None
-    arguments: str | None
-    line: int
-    """Line number of the first variable."""
-    body: list[str] = field(default_factory=list)
+    Attributes
+    ----------
+    violation
+        TLC's errors, and the behaviour.
+    places
+        For each state the line number of its head.
+    more
+        Number of further counterexamples in the text.
+    module
+        The model: the last module that TLC names as read; empty if it names none.
+    """
 
-    def values(self) -> dict[str, Value | str]:
-        """Give the value of each variable, or its text if the value cannot be listed.
+    violation: Violation
+    places: Sequence[int]
+    more: int
+    module: str
+
+    def values(self) -> list[dict[str, Value | str]]:
+        """Give for each state the value of each variable, or its text if it cannot be listed.
 
         Raises
         ------
         PrintedError
-            If there is no variable, or a value is incomplete.
+            If a state has no variable, or a value is incomplete.
         """
-        text = "\n".join(self.body)
-        try:
-            parts = split_state(text)
-        except ValueSyntaxError as error:
-            raise PrintedError(error.reason, self._line(text, error.offset)) from None
-        if not parts:
-            raise PrintedError(f"state {self.number} has no variables", self.line)
-        found: dict[str, Value | str] = {}
-        end = 0
-        for name, part in parts.items():
-            start = text.index(part, text.index(f"{name} = ", end))
-            end = start + len(part)
-            try:
-                found[name] = parse_value(part)
-            except ValueSyntaxError as error:
-                if not _whole(part):
-                    place = self._line(text, start + error.offset)
-                    raise PrintedError(f"the value of {name}: {error.reason}", place) from None
-                found[name] = part
-        return found
-
-    def _line(self, text: str, offset: int) -> int:
-        return self.line + text.count("\n", 0, offset)
-
-
-@dataclass(slots=True)
-class Printed:
-    """A printed counterexample."""
-
-    errors: list[str] = field(default_factory=list)
-    """TLC's error messages; the first one is the reason."""
-    states: list[PrintedState] = field(default_factory=list)
-    loop: int | None = None
-    """Number of the state to which the last one returns."""
-    stuttering: bool = False
-    more: int = 0
-    """Number of further counterexamples in the text."""
-    module: str = ""
-    """The model: the last module that TLC names as read; empty if it names none."""
-
-    def values(self) -> list[dict[str, Value | str]]:
-        """Give the variables of each state; errors as for `PrintedState.values`."""
-        return list(accumulate((state.values() for state in self.states), or_))
-
-    @property
-    def name(self) -> str | None:
-        """The violated property; None if TLC does not name it."""
-        return violated_name(self.errors[0]) if self.errors else None
+        states = zip(self.violation.states, self.places, strict=True)
+        return list(accumulate((_values(state, place + 1) for state, place in states), or_))
 
 
 def read_printed(lines: Iterable[str]) -> Printed:
@@ -128,93 +96,88 @@ def read_printed(lines: Iterable[str]) -> Printed:
     PrintedError
         If there is no counterexample, or its states are not numbered from 1 on.
     """
-    reader = _Reader()
-    for number, line in enumerate(lines, 1):
-        reader.take(number, line.rstrip("\r\n"))
-    if not reader.found.states:
-        reason = "TLC found no error" if reader.success else "no line is like `State 1: <...>`"
+    text = [line.rstrip("\r\n") for line in lines]
+    places = [n for n, line in enumerate(text, 1) if read_state(line) or line.endswith(_INITIAL)]
+    reader, builder = OutputReader(), ResultBuilder()
+    for line in text if any(line.startswith(_MARK) for line in text) else _for_tools(text):
+        for event in reader.feed(line):
+            builder.add(event)
+    found = [one for one in builder.violations if one.states]
+    if not found:
+        success = any(_SUCCESS in line for line in text)
+        reason = "TLC found no error" if success else "no line is like `State 1: <...>`"
         raise PrintedError(f"there is no counterexample: {reason}")
-    return reader.found
+    for before, state in enumerate(found[0].states):
+        if state.number != before + 1:
+            where = f"follows state {before}" if before else "is the first"
+            raise PrintedError(f"state {state.number} {where}", places[before])
+    modules = [one.removeprefix(_MODULE) for one in text[: places[0]] if one.startswith(_MODULE)]
+    count = len(found[0].states)
+    return Printed(found[0], places[:count], len(found) - 1, modules[-1] if modules else "")
 
 
-class _Reader:
-    """Reads line by line; earlier lines may have begun an error or a state."""
-
-    def __init__(self) -> None:
-        self.found = Printed()
-        self.success = False
-        self._state: PrintedState | None = None
-        self._error = False
-
-    def take(self, number: int, line: str) -> None:
-        if line.startswith(_MARK):
-            self._state = None
-            self._error = False
-            if _ERROR_MARK.match(line):
-                self._begin_error("")
-        elif not line.strip():
-            self._state = None
-        elif (head := read_state(line)) is not None:
-            self._begin_state(number, head)
-        elif self._ends(line) or _AFTER.match(line):
-            self._state = None
-            self._error = False
-        elif line.startswith(_ERROR):
-            self._begin_error(line.removeprefix(_ERROR))
-            self._begin_initial(number, line)
-        elif self._state is not None:
-            self._state.body.append(line)
-        elif self._error:
-            self.found.errors[-1] = f"{self.found.errors[-1]}\n{line}".lstrip("\n")
-            self._begin_initial(number, line)
-        elif line.startswith(_MODULE) and not self.found.states:
-            self.found.module = line.removeprefix(_MODULE).strip()
-        elif _SUCCESS in line:
-            self.success = True
-
-    def _begin_error(self, text: str) -> None:
-        self._state = None
-        # A further counterexample is only counted.
-        self._error = not self.found.more
-        if self._error:
-            self.found.errors = [one for one in self.found.errors if not _introduces(one)]
-            self.found.errors.append(text)
-
-    def _begin_initial(self, number: int, line: str) -> None:
-        """Begin an initial state that violates a property; it follows the error, without a head."""
-        if line.endswith(_INITIAL):
-            self._begin_state(number, TraceState(1, None, None, None, ""))
-
-    def _begin_state(self, number: int, head: TraceState) -> None:
-        self._error = False
-        states = self.found.states
-        if head.number == 1 and states:
-            self.found.more += 1
-        if self.found.more:
-            self._state = None
-            return
-        if head.number != len(states) + 1:
-            before = f"follows state {len(states)}" if states else "is the first"
-            raise PrintedError(f"state {head.number} {before}", number)
-        self.found.errors = [one for one in self.found.errors if not _introduces(one)]
-        self._state = PrintedState(head.number, head.action, head.arguments, number + 1)
-        states.append(self._state)
-
-    def _ends(self, line: str) -> bool:
-        """Tell whether a line is the end of a lasso or a stuttering step, and note it."""
-        back = read_back(line)
-        if back is None and not _STUTTERING.match(line):
-            return False
-        if self.found.states and not self.found.more:
-            if back is None:
-                self.found.stuttering = True
-            else:
-                self.found.loop = back
-        return True
+def _for_tools(lines: Sequence[str]) -> Iterator[str]:
+    """Put marks around the messages of a text for people."""
+    code = 0
+    for line in lines:
+        new = _code(line)
+        ends = not line.strip() and code in codes.STATE_PRINT
+        if code and (new or ends or _AFTER.match(line)):
+            yield f"{_MARK}ENDMSG {code} {_MARK}"
+            code = 0
+        if new:
+            code = new
+            yield f"{_MARK}STARTMSG {code}:{1 if line.startswith(_ERROR) else 4} {_MARK}"
+        yield line.removeprefix(_ERROR)
+    if code:
+        yield f"{_MARK}ENDMSG {code} {_MARK}"
 
 
-def _introduces(text: str) -> bool:
-    return text.startswith(_INTRODUCTIONS) or not text
+def _code(line: str) -> int:
+    """Give TLC's code of the message that begins with a line; 0 if none does."""
+    if read_state(line) is not None:
+        return min(codes.STATE_PRINT)
+    if read_back(line) is not None:
+        return codes.BACK_TO_STATE
+    if _STUTTERING.match(line):
+        return codes.STUTTERING
+    if not line.startswith(_ERROR):
+        return 0
+    text = line.removeprefix(_ERROR)
+    if text.startswith(_INTRODUCTIONS):
+        return min(codes.INTRODUCTIONS)
+    if _VIOLATED.match(text):
+        is_first = text.endswith(_INITIAL)
+        return codes.INVARIANT_VIOLATED_INITIAL if is_first else max(codes.SAFETY)
+    return _GENERAL
+
+
+def _values(state: TraceState, begin: int) -> dict[str, Value | str]:
+    """Read a state whose first variable is in line ``begin``."""
+    text = state.text
+
+    def place(offset: int) -> int:
+        return begin + text.count("\n", 0, offset)
+
+    try:
+        parts = split_state(text)
+    except ValueSyntaxError as error:
+        raise PrintedError(error.reason, place(error.offset)) from None
+    if not parts:
+        raise PrintedError(f"state {state.number} has no variables", begin)
+    found: dict[str, Value | str] = {}
+    end = 0
+    for name, part in parts.items():
+        start = text.index(part, text.index(f"{name} = ", end))
+        end = start + len(part)
+        try:
+            found[name] = parse_value(part)
+        except ValueSyntaxError as error:
+            if not _whole(part):
+                reason = f"the value of {name}: {error.reason}"
+                raise PrintedError(reason, place(start + error.offset)) from None
+            found[name] = part
+    return found
 
 
 def _whole(text: str) -> bool:

@@ -236,12 +236,17 @@ class ResultBuilder:
         Names of the temporal properties in the configuration. TLC 2.15 names no violated property
         of behaviours, and gives the place of one about steps if it is part of a conjunction. If
         there is only one property, it is the violated one, else the message has all.
+
+    Attributes
+    ----------
+    violations : list of Violation
+        The errors so far.
     """
 
     def __init__(self, properties: Sequence[str] = ()) -> None:
         self._properties = tuple(properties)
         self._result = CheckResult(outcome=Outcome.UNKNOWN, message="")
-        self._violations: list[Violation] = []
+        self.violations: list[Violation] = []
         self._warnings: list[str] = []
         self._parser: deque[str] = deque(maxlen=OUTPUT_LINES)
         self._initial_states: int | None = None
@@ -254,8 +259,10 @@ class ResultBuilder:
         match event:
             case Message():
                 self._message_of(event)
-            case TraceState() if self._violations:
-                self._extend(states=(*self._violations[-1].states, event))
+            case TraceState():
+                if not self.violations:  # A behaviour that a simulation wrote has no error.
+                    self.violations.append(Violation(Outcome.UNKNOWN, None, ""))
+                self._extend(states=(*self.violations[-1].states, event))
             case Progress():
                 self._set(generated=event.generated, distinct=event.distinct, queue=event.queue)
                 if event.depth is not None:
@@ -269,7 +276,7 @@ class ResultBuilder:
 
     def _message_of(self, message: Message) -> None:
         code, text = message.code, message.text
-        states = len(self._violations[-1].states) if self._violations else 0
+        states = len(self.violations[-1].states) if self.violations else 0
         if code == codes.BACK_TO_STATE and states and (number := read_back(text)):
             self._extend(loop=number - 1)
         elif code == codes.STUTTERING and states:
@@ -294,7 +301,7 @@ class ResultBuilder:
         self._result = replace(self._result, **changes)  # type: ignore[arg-type]
 
     def _extend(self, **changes: object) -> None:
-        self._violations[-1] = replace(self._violations[-1], **changes)  # type: ignore[arg-type]
+        self.violations[-1] = replace(self.violations[-1], **changes)  # type: ignore[arg-type]
 
     def _error(self, message: Message) -> None:
         if message.code in codes.INTRODUCTIONS:
@@ -311,9 +318,9 @@ class ResultBuilder:
         outcome = next(
             (_BY_MESSAGE[code] for code in found if code in _BY_MESSAGE), Outcome.UNKNOWN
         )
-        if self._violations and not outcome.is_violation:
+        if self.violations and not outcome.is_violation:
             # TLC explains the previous error.
-            self._extend(message=f"{self._violations[-1].message}\n\n{text}")
+            self._extend(message=f"{self.violations[-1].message}\n\n{text}")
             return
         name = violated_name(message.text)
         unnamed = outcome is Outcome.LIVENESS and name is None
@@ -322,7 +329,7 @@ class ResultBuilder:
                 name = self._properties[0]
             elif unnamed and self._properties:
                 text = f"{text} TLC does not say which of {', '.join(self._properties)}."
-        self._violations.append(Violation(outcome, name, text))
+        self.violations.append(Violation(outcome, name, text))
 
     def result(
         self,
@@ -364,7 +371,7 @@ class ResultBuilder:
         # An exception without its own code has the kind of the exit code.
         found = [
             one if one.outcome.is_violation else replace(one, outcome=outcome)
-            for one in self._violations
+            for one in self.violations
         ]
         shown = [one for one in found if one.states or one.outcome.is_violation]
         output = (*self._parser, *errors[-OUTPUT_LINES:])
@@ -391,13 +398,13 @@ class ResultBuilder:
         return []
 
     def _at_success(self, truncated: bool) -> Outcome:
-        if self._violations:
-            return self._violations[0].outcome
+        if self.violations:
+            return self.violations[0].outcome
         says_so = self._claims_success or self._simulation
         return Outcome.SUCCESS if says_so and self._finished and not truncated else Outcome.UNKNOWN
 
     def _at_failure(self, exit_code: int) -> Outcome:
-        reported = self._violations[0].outcome if self._violations else Outcome.UNKNOWN
+        reported = self.violations[0].outcome if self.violations else Outcome.UNKNOWN
         if exit_code not in _BY_EXIT:
             # With unknown arguments TLC's exit code is 1.
             return reported if reported is Outcome.SYSTEM_ERROR else Outcome.UNKNOWN
@@ -414,7 +421,7 @@ class ResultBuilder:
         seconds: float,
         stderr: Sequence[str],
     ) -> str:
-        first = self._violations[0] if self._violations else None
+        first = self.violations[0] if self.violations else None
         if outcome is Outcome.SUCCESS:
             return "No error has been found."
         if outcome is Outcome.TIMEOUT:

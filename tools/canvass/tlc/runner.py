@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
@@ -54,7 +53,6 @@ class TlcRun(Iterator[Event]):
         config: str | os.PathLike[str] | TlcConfig | None = None,
         options: TlcOptions | None = None,
     ) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
         self._result: CheckResult | None = None
         self._options = options or TlcOptions()
         self._workspace = prepare(spec_file, config, self._options, find_jar(), find_java())
@@ -63,9 +61,7 @@ class TlcRun(Iterator[Event]):
         self._reader = OutputReader()
         self._builder = ResultBuilder(self._workspace.config.properties)
         self._stderr: deque[str] = deque(maxlen=OUTPUT_LINES)
-        self._lock = threading.Lock()
         self._stopped: Outcome | None = None
-        self._started_s = 0.0
         self._events = self._run()
 
     def __enter__(self) -> Self:
@@ -79,17 +75,6 @@ class TlcRun(Iterator[Event]):
 
     def __next__(self) -> Event:
         return next(self._events)
-
-    def __del__(self) -> None:
-        # A run that was neither finished nor closed must not leave a Java process.
-        if hasattr(self, "_events"):
-            self.close()
-
-    @property
-    def pid(self) -> int | None:
-        """Process group of the run; ``None`` before the first event and after the end."""
-        process = self._process
-        return process.pid if process is not None and process.returncode is None else None
 
     @property
     def result(self) -> CheckResult:
@@ -124,53 +109,23 @@ class TlcRun(Iterator[Event]):
             pass
         return self.result
 
-    def cancel(self) -> None:
-        """Kill TLC; may be called from any thread. The iterator ends soon after."""
-        self._stop(Outcome.INTERRUPTED)
-
     def close(self) -> None:
         """Kill TLC if it runs, and remove the folder of the run. Closing twice is allowed."""
-        if self._result is not None:
-            return
-        self._stop(Outcome.INTERRUPTED)
         self._events.close()
-        self._settle(None if self._process is None else self._process.returncode)
-
-    def _stop(self, outcome: Outcome) -> None:
-        """Kill the process group and keep the reason, unless the run has ended by itself."""
-        with self._lock:
-            process = self._process
-            # While the lock is held, the leader is not reaped and its pid is not reused.
-            if process is not None and process.returncode is not None:
-                return
-            self._stopped = self._stopped or outcome
-            if process is not None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-
-    def _reap(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait for the end of the leader, and reap it while the lock is held."""
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        with self._lock:
-            # Kill the remaining processes of the group.
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        if self._result is None:  # It was not started.
+            self._stopped = Outcome.INTERRUPTED
+            self._settle(None, 0.0)
 
     def _run(self) -> Generator[Event, None, None]:
-        if self._stopped is not None:
-            return
-        self._started_s = time.monotonic()
+        started_s = time.monotonic()
         process = self._start()
         assert process.stdout is not None
         assert process.stderr is not None
-        # Neither thread refers to the run, so a run without other references can be collected.
         drain = threading.Thread(target=_drain, args=(process.stderr, self._stderr), daemon=True)
         drain.start()
-        timer: threading.Timer | None = None
+        timer = threading.Timer(self._options.timeout_s or 0, self._expire, (process,))
+        timer.daemon = True
         if self._options.timeout_s is not None:
-            timer = threading.Timer(self._options.timeout_s, _expire, (weakref.ref(self),))
-            timer.daemon = True
             timer.start()
         ended = False
         try:
@@ -182,42 +137,46 @@ class TlcRun(Iterator[Event]):
             ended = True
         finally:
             if not ended:
-                self._stop(Outcome.INTERRUPTED)
-            self._reap(process)
-            if timer is not None:
-                timer.cancel()
+                self._stopped = self._stopped or Outcome.INTERRUPTED
+                _kill(process)
+            # Until the leader is reaped, its pid is not used again.
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            timer.cancel()
+            if timer.ident is not None:
+                timer.join()
+            _kill(process)
+            process.wait()
             drain.join()
             for stream in (process.stdin, process.stdout, process.stderr):
                 if stream is not None:
                     stream.close()
-            self._settle(process.returncode)
+            self._settle(process.returncode, time.monotonic() - started_s)
+
+    def _expire(self, process: subprocess.Popen[bytes]) -> None:
+        self._stopped = Outcome.TIMEOUT
+        _kill(process)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-I", "-S", str(_CHILD_PROCESS), *self.argv]
-        with self._lock:
-            try:
-                self._process = subprocess.Popen(
-                    command,
-                    cwd=self._workspace.folder,
-                    env=clean_environment(),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise RunError(f"TLC cannot be started: {error}") from None
-        return self._process
+        try:
+            return subprocess.Popen(
+                [sys.executable, "-I", "-S", str(_CHILD_PROCESS), *self.argv],
+                cwd=self._workspace.folder,
+                env=clean_environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise RunError(f"TLC cannot be started: {error}") from None
 
-    def _settle(self, exit_code: int | None) -> None:
-        """Set the result once, and remove the folder of the run."""
-        if self._result is not None:
-            return
+    def _settle(self, exit_code: int | None, seconds: float) -> None:
+        """Set the result, and remove the folder of the run."""
         self._workspace.close()
         self._result = self._builder.result(
             exit_code=exit_code,
             stopped=self._stopped,
-            seconds=time.monotonic() - self._started_s if self._started_s else 0.0,
+            seconds=seconds,
             argv=self.argv,
             stderr=self._stderr,
             truncated=self._reader.truncated,
@@ -225,15 +184,15 @@ class TlcRun(Iterator[Event]):
         )
 
 
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process group, or what is left of it."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def _drain(stream: IO[bytes], lines: deque[str]) -> None:
     for raw in stream:
         lines.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
-
-
-def _expire(reference: weakref.ref[TlcRun]) -> None:
-    running = reference()
-    if running is not None:
-        running._stop(Outcome.TIMEOUT)
 
 
 def run(
