@@ -63,10 +63,16 @@ def digest_of(model: ModelEntry, root: Path | None = None) -> str:
     files = [*sorted(modules, key=lambda module: module.name), find_file(model.config, root)]
     expected = msgspec.structs.replace(model, model_set=ModelSet.CI, takes=Takes.SECONDS)
     parts = [find_jar().sha256.encode(), msgspec.json.encode(expected)]
-    parts += [without_comments(file.read_text("utf-8")).encode() for file in files]
+    parts += [_rules_of(file) for file in files]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
 
 
+@functools.cache
+def _rules_of(file: Path) -> bytes:
+    return without_comments(file.read_text("utf-8")).encode()
+
+
+@functools.cache
 def on_record() -> dict[str, str]:
     """Read the digests by the names of the models."""
     return msgspec.json.decode(ON_RECORD.read_bytes(), type=dict[str, str])
@@ -78,6 +84,7 @@ def put_on_record(name: str, digest: str) -> None:
     digests = {**on_record(), name: digest}
     found = {one: digests[one] for one in sorted(known) if one in digests}
     ON_RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+    on_record.cache_clear()
 
 
 def night_marks(name: str) -> list[pytest.MarkDecorator]:
