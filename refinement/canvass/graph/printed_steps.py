@@ -42,17 +42,8 @@ _MESSAGE_SIZES: Final = tuple(1 + len(kind.__struct_fields__) for kind in MESSAG
 
 
 def cells_of(line: str) -> list[int]:
-    """Read one printed line: a string that holds a tuple of integers, nested in any way.
-
-    Raises
-    ------
-    GraphError
-        If the line is anything else.
-    """
-    try:
-        return [int(cell) for cell in line.translate(_NO_BRACKETS).split(",") if cell]
-    except ValueError:
-        raise GraphError(f"TLC printed a line that is no edge: {ascii(line)[:60]}") from None
+    """Read one printed line: a string that holds a tuple of integers, nested in any way."""
+    return [int(cell) for cell in line.translate(_NO_BRACKETS).split(",") if cell]
 
 
 def message_end(cells: Cells | list[int], start: int) -> int:
@@ -97,56 +88,46 @@ class PrintedGraph:
     """The inputs that still await their outcome, by their place, with the place in ``target``."""
 
     def feed(self, line: str) -> None:
-        """Take one line of the specification's output; lines of other kinds are passed over."""
+        """Take one line of the specification's output; lines of other kinds are passed over.
+
+        Raises
+        ------
+        GraphError
+            If the line cannot follow the lines before it.
+        """
         if not line.startswith('"<<'):
             return
-        cells = cells_of(line)
+        try:
+            self._add(cells_of(line))
+        except (LookupError, ValueError):
+            raise GraphError(f"TLC printed a line that is no edge: {ascii(line)[:60]}") from None
+
+    def _add(self, cells: list[int]) -> None:
         kind = cells[0]
         if kind == _OUTCOME:
             self._add_outcome(cells)
         elif kind == _RESULTS:
             self._add_results(cells[1], cells[2:])
         elif kind == _DISABLED:
-            self._need_state()
             self.disabled[-1] |= 1 << cells[1]
-        elif kind == _STATE:
-            self._add_state(cells)
-        elif kind == _INPUT:
-            self._add_input(cells)
+        elif kind == _STATE and self._state_end(cells, 1) == len(cells):
+            self.close()
+            self.expanded.append(self._number(tuple(cells[1:])))
+            self.disabled.append(0)
+        elif kind == _INPUT and cells[2] == len(self._numbers[cells[1]]):
+            self._numbers[cells[1]].append(len(self.inputs))
+            self.inputs.append((cells[1], *cells[3:]))
         else:
-            raise GraphError(f"TLC printed a line of an unknown kind: {ascii(line)[:60]}")
+            raise ValueError(kind)
 
     def close(self) -> None:
         """Check that no announced outcome is missing."""
         if self._open:
             raise GraphError("TLC printed fewer outcomes than it announced")
 
-    def _need_state(self) -> None:
-        if not self.expanded:
-            raise GraphError("TLC printed a result before its state")
-
-    def _add_input(self, cells: list[int]) -> None:
-        action, place = cells[1], cells[2]
-        if place != len(self._numbers[action]) or len(cells) <= 3 + len(INPUT_COLUMNS):
-            raise GraphError("TLC printed the inputs out of order")
-        self._numbers[action].append(len(self.inputs))
-        self.inputs.append((action, *cells[3:]))
-
-    def _add_state(self, cells: list[int]) -> None:
-        self.close()
-        end = self._state_end(cells, 1)
-        if end != len(cells):
-            raise GraphError("TLC printed a state of another size than it should have")
-        self.expanded.append(self._number(tuple(cells[1:])))
-        self.disabled.append(0)
-
     def _add_results(self, action: int, results: list[int]) -> None:
-        self._need_state()
         self.close()
-        numbers = self._numbers[action]
-        if len(results) != len(numbers):
-            raise GraphError(f"TLC printed {len(results)} results for {len(numbers)} inputs")
-        state = self.expanded[-1]
+        numbers, state = self._numbers[action], self.expanded[-1]
         for place, (number, result) in enumerate(zip(numbers, results, strict=True)):
             if result == _NOT_ASKED:
                 continue
@@ -158,19 +139,15 @@ class PrintedGraph:
             self.sent.append(0)
 
     def _add_outcome(self, cells: list[int]) -> None:
-        place = self._open.pop(cells[1], None)
-        if place is None:
-            raise GraphError("TLC printed an outcome that it did not announce")
+        place = self._open.pop(cells[1])
         end = self._state_end(cells, 2)
         self.target[place] = self._number(tuple(cells[2:end]))
         sent = tuple(cells[end:])
         self.sent[place] = self.sends.setdefault(sent, len(self.sends))
 
     def _state_end(self, cells: list[int], start: int) -> int:
-        length = start + len(STATE_COLUMNS) + len(MEMBER_COLUMNS) * self.member_count
-        if length >= len(cells):
-            raise GraphError("TLC printed a state that is cut off")
-        return length + 1 + len(LOG_COLUMNS) * cells[length]
+        log = start + len(STATE_COLUMNS) + len(MEMBER_COLUMNS) * self.member_count
+        return log + 1 + len(LOG_COLUMNS) * cells[log]
 
     def _number(self, cells: Cells) -> int:
         return self.states.setdefault(cells, len(self.states))

@@ -102,19 +102,6 @@ class Diagram(Record, frozen=True):
     """Number of events after the last one."""
 
 
-class Index:
-    """Messages of a diagram by the events that send and receive them."""
-
-    def __init__(self, diagram: Diagram) -> None:
-        self.sent: list[list[LaneMessage]] = [[] for _ in diagram.events]
-        self.received: list[list[LaneMessage]] = [[] for _ in diagram.events]
-        for message in diagram.messages:
-            if message.sent is not None:
-                self.sent[message.sent].append(message)
-            if message.received is not None:
-                self.received[message.received].append(message)
-
-
 def visible(text: str) -> str:
     """Give a text with escapes for its unprintable characters and line breaks."""
     if text.isprintable():

@@ -9,7 +9,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec import to_builtins as tree
@@ -301,44 +301,37 @@ class RunLanes:
     ) -> list[LaneMessage]:
         """Give the messages that an event sends, and a received one that no drawn event sends."""
         member = int(self.columns.member[row])
-        found = []
+        found: list[LaneMessage] = []
+
+        def draw(message: Message, sender: int, receiver: int, **more: Any) -> None:
+            found.append(
+                LaneMessage(
+                    name=type(message).__name__,
+                    sender=lane_of[sender],
+                    receiver=lane_of[receiver],
+                    text=_message_text(message),
+                    **more,
+                )
+            )
+
         first = int(self.columns.send_offsets[row])
         for place, send in enumerate(event.sends):
             receiver = self._receiver.get(int(self.columns.sends[first + place, _ID]))
             if receiver is not None and int(self.columns.member[receiver]) != send.to:
                 receiver = None
             if send.to in lane_of:
-                found.append(
-                    LaneMessage(
-                        name=type(send.message).__name__,
-                        sender=lane_of[member],
-                        receiver=lane_of[send.to],
-                        sent=number[row],
-                        received=None if receiver is None else number.get(receiver),
-                        fate=Fate.LOST
-                        if receiver is None and self._is_whole(send.to)
-                        else Fate.DELIVERED,
-                        text=_message_text(send.message),
-                    )
-                )
+                fate = Fate.LOST if receiver is None and self._is_whole(send.to) else Fate.DELIVERED
+                taken = None if receiver is None else number.get(receiver)
+                draw(send.message, member, send.to, sent=number[row], received=taken, fate=fate)
         given = event.input
         sender = self.sender_of(row)
         again = self._receiver.get(self._received[row]) != row
         is_sent = sender in number and self._goes_to(sender, self._received[row]) == member
         is_sent &= not again
         if given.message is not None and not is_sent and given.from_ in lane_of:
-            found.append(
-                LaneMessage(
-                    name=type(given.message).__name__,
-                    sender=lane_of[given.from_],
-                    receiver=lane_of[member],
-                    received=number[row],
-                    fate=Fate.UNSENT
-                    if again or (sender is None and self._is_whole(given.from_))
-                    else Fate.DELIVERED,
-                    text=_message_text(given.message),
-                )
-            )
+            unsent = again or (sender is None and self._is_whole(given.from_))
+            fate = Fate.UNSENT if unsent else Fate.DELIVERED
+            draw(given.message, given.from_, member, received=number[row], fate=fate)
         return found
 
     def _goes_to(self, row: int | None, identity: int) -> int:

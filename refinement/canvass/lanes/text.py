@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
 from canvass.lanes.model import (
     Diagram,
     Fate,
-    Index,
     LaneEvent,
     LaneMessage,
     Mark,
@@ -62,16 +62,21 @@ class TextLanes:
 
     def lines(self) -> Iterator[Line]:
         """Draw the diagram line by line, from the top."""
-        diagram, index = self._diagram, Index(self._diagram)
+        diagram = self._diagram
+        sent: defaultdict[int | None, list[LaneMessage]] = defaultdict(list)
+        received: defaultdict[int | None, list[LaneMessage]] = defaultdict(list)
+        for message in diagram.messages:
+            sent[message.sent].append(message)
+            received[message.received].append(message)
         yield self._row(dict(enumerate(diagram.lanes)), "title", axis=False)
         if diagram.before:
             yield self._left_out(diagram.before, "before")
         for number, event in enumerate(diagram.events):
             if event.skipped:
                 yield self._left_out(event.skipped, "between")
-            for message in index.received[number]:
+            for message in received[number]:
                 yield self._arrow(message)
-            yield from self._event(event, index.sent[number], index.received[number])
+            yield from self._event(event, sent[number], received[number])
         if diagram.after:
             yield self._left_out(diagram.after, "after")
 

@@ -56,7 +56,7 @@ class TlcRun(Iterator[Event]):
         self._result: CheckResult | None = None
         self._options = options or TlcOptions()
         self._workspace = prepare(spec_file, config, self._options, find_jar(), find_java())
-        self.argv = tuple(self._workspace.argv)
+        self.argv = self._workspace.argv
         self.foreign_lines: deque[str] = deque(maxlen=OUTPUT_LINES)
         self._reader = OutputReader()
         self._builder = ResultBuilder(self._workspace.config.properties)

@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -124,27 +124,28 @@ class TlcOptions:
         ]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Workspace:
     """A prepared run.
 
     Attributes
     ----------
-    argv : list of str
+    root
+        The folder of the run.
+    argv
         The command, launcher first.
-    folder : Path
-        Working directory of the command.
-    config : TlcConfig
+    config
         The configuration that TLC reads.
     """
 
     root: Path
-    folder: Path = field(init=False)
-    argv: list[str] = field(init=False)
-    config: TlcConfig = field(init=False)
+    argv: tuple[str, ...]
+    config: TlcConfig
 
-    def __post_init__(self) -> None:
-        self.folder = self.root / "work"
+    @property
+    def folder(self) -> Path:
+        """Working directory of the command."""
+        return self.root / "work"
 
     def close(self) -> None:
         """Remove the folder and everything in it."""
@@ -185,27 +186,20 @@ def prepare(
         config = read_config(spec.with_suffix(".cfg") if config is None else config)
     config = _supported(config, spec, jar)
     class_path = os.pathsep.join([str(jar.path), *_named_libraries()])
-    try:
-        workspace = Workspace(Path(tempfile.mkdtemp(prefix="canvass-tlc-")))
-    except OSError as error:
-        raise RunError(f"no temporary folder for the run: {error.strerror}") from None
-    try:
-        for name in ("work", "meta", "tmp"):
-            (workspace.root / name).mkdir()
-        shutil.copyfile(spec, workspace.folder / spec.name)
-        (workspace.folder / "model.cfg").write_text(config.text(), encoding="utf-8")
-        library = _library([spec.parent, *map(Path, options.library)], workspace.root)
-    except OSError as error:
-        workspace.close()
-        raise RunError(f"the run's folder cannot be filled: {error}") from None
+    library = os.pathsep.join(
+        str(one.absolute()) for one in (spec.parent, *map(Path, options.library))
+    )
     own = config.check_deadlock
     check_deadlock = options.check_deadlock if own is None else own
-    workspace.config = config
-    workspace.argv = [
+    try:
+        root = Path(tempfile.mkdtemp(prefix="canvass-tlc-"))
+    except OSError as error:
+        raise RunError(f"no temporary folder for the run: {error.strerror}") from None
+    argv = (
         str(java.path),
         *options.java_args(),
-        f"-Djava.io.tmpdir={workspace.root / 'tmp'}",
-        f"-Duser.home={workspace.root / 'tmp'}",
+        f"-Djava.io.tmpdir={root / 'tmp'}",
+        f"-Duser.home={root / 'tmp'}",
         f"-DTLA-Library={library}",
         "-cp",
         class_path,
@@ -213,11 +207,20 @@ def prepare(
         *options.tlc_args(),
         *([] if check_deadlock else ["-deadlock"]),
         "-metadir",
-        str(workspace.root / "meta"),
+        str(root / "meta"),
         "-config",
         "model.cfg",
         f"{spec.stem}.tla",
-    ]
+    )
+    workspace = Workspace(root, argv, config)
+    try:
+        for name in ("work", "meta", "tmp"):
+            (root / name).mkdir()
+        shutil.copyfile(spec, workspace.folder / spec.name)
+        (workspace.folder / "model.cfg").write_text(config.text(), encoding="utf-8")
+    except OSError as error:
+        workspace.close()
+        raise RunError(f"the run's folder cannot be filled: {error}") from None
     return workspace
 
 
@@ -273,16 +276,3 @@ def _named_libraries() -> list[str]:
         if not (one.is_dir() or zipfile.is_zipfile(one)):
             raise OptionError(f"{LIBRARIES}: {str(one)!a} is neither a folder nor a jar")
     return [str(one.absolute()) for one in found]
-
-
-def _library(folders: list[Path], root: Path) -> str:
-    """Return the search path; a folder with ``:`` in its path is replaced by a link."""
-    named = []
-    for index, folder in enumerate(folders):
-        absolute = folder.absolute()
-        if os.pathsep in str(absolute):
-            link = root / f"library{index}"
-            link.symlink_to(absolute, target_is_directory=True)
-            absolute = link
-        named.append(str(absolute))
-    return os.pathsep.join(named)
