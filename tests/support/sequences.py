@@ -63,7 +63,6 @@ def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
     sent = [(k, h) for k, h in enumerate(ordered) if h.vote is not None]
     votes = [(h, h.vote) for _, h in sent if h.vote is not None]
     last = {h.member: k for k, h in sent}
-    count = len(ordered)
 
     def numbers(values: Items[int], kind: type = np.int64) -> Any:
         return np.array(values, dtype=kind)
@@ -72,7 +71,6 @@ def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
         return numbers([code(column, name) for name in names], np.int8)
 
     return Sequence(
-        run=np.zeros(count, dtype=np.int32),
         member=numbers([h.member for h in ordered], np.int8),
         step=numbers(steps),
         action=numbers([ACTION_NAMES.index(h.action) for h in ordered], np.int8),

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -172,15 +173,13 @@ class Checker:
         keyed = numbers >= 0
         codes[keyed] = self._codes[numbers[keyed]]
         codes[(status == Status.FRAME_BROKEN) | (status == Status.OUT_OF_DOMAIN)] = REFUSED
-        parts = digest(columns, np.arange(len(checks), dtype=np.int64))
-        bounds = np.searchsorted(parts.run, np.arange(len(checks) + 1))
         offset = columns.context
-        for place, (check, part) in enumerate(
-            zip(checks, parts.split(bounds.tolist()), strict=True)
-        ):
+        bounds = np.searchsorted(columns.run[offset:], np.arange(len(checks) + 1)).tolist()
+        parts = digest(columns).split(bounds)
+        for check, part, (start, end) in zip(checks, parts, pairwise(bounds), strict=True):
             if check.malformed:
                 continue
-            rows = slice(int(bounds[place]) + offset, int(bounds[place + 1]) + offset)
+            rows = slice(start + offset, end + offset)
             before = check.events
             check.events += len(part)
             if check.events > MAX_RUN_EVENTS:

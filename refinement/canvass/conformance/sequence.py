@@ -51,8 +51,6 @@ class Sequence:
     Members and codes have one byte: a run of 10^7 events takes 1.5 GB.
     """
 
-    run: Narrow
-    """The number that the caller has given to the run."""
     member: Narrow
     step: Ints
     action: Narrow
@@ -134,8 +132,8 @@ def _narrow(cells: Ints) -> Narrow:
     return np.clip(cells, -1, np.iinfo(np.int8).max).astype(np.int8)
 
 
-def digest(columns: EventColumns, runs: Ints) -> Sequence:
-    """Make the sequence of a batch; ``runs`` are the numbers of its runs."""
+def digest(columns: EventColumns) -> Sequence:
+    """Make the sequence of a batch, without the context row."""
     start = columns.context
     first_send = int(columns.send_offsets[start])
     first_checksum = int(columns.checksum_offsets[start])
@@ -153,7 +151,6 @@ def digest(columns: EventColumns, runs: Ints) -> Sequence:
     of_state: dict[str, Any] = {name: state[:, STATE_INDEX[name]].copy() for name in _WIDE}
     of_state |= {name: state[:, STATE_INDEX[name]].astype(np.int8) for name in _CODES}
     return Sequence(
-        run=runs[columns.run[start:]].astype(np.int32),
         member=_narrow(columns.member[start:]),
         step=columns.step[start:].copy(),
         action=columns.action[start:].astype(np.int8),

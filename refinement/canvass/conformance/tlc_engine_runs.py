@@ -153,7 +153,7 @@ def _prepare(
         empty = Stream((), (), ())
         return TraceRun(run, path, known, frozenset(), False, 0, (empty,) * run.member_count)
     rows = join(parts)
-    known = with_cuts(run, digest(rows, np.zeros(1, dtype=np.int64)), known)
+    known = with_cuts(run, digest(rows), known)
     missing = frozenset(fact.member_id for fact in known)
     how = _how(run, rows)
     checked = (rows.action == _RESTART) & (run.member_count > 1)

@@ -141,35 +141,19 @@ def capacity_of(members: int, log_capacity: int, send_capacity: int) -> int:
     return _INPUTS + _MESSAGE + 2 * cells + _MESSAGE * send_capacity
 
 
-@kernel(
-    "actions",
-    lists=(
-        *("t", "flavours", "member_of", "actions", "before_rows", "after_rows", "inputs"),
-        *("messages", "states", "records", "log_offsets", "log", "send_offsets", "sends"),
-    ),
-)
+@kernel("status", lists=("t", "steps"))
 def canonicalise(  # noqa: C901  (see the module)
     t: Any,
     members: int,
-    flavours: Any,
-    member_of: Any,
-    actions: Any,
-    before_rows: Any,
-    after_rows: Any,
-    inputs: Any,
-    messages: Any,
-    states: Any,
-    records: Any,
-    log_offsets: Any,
-    log: Any,
-    send_offsets: Any,
-    sends: Any,
+    steps: Any,
     log_capacity: int,
     send_capacity: int,
     keys: Any,
     status: Any,
 ) -> None:
     """Key each step; see `canonical_keys`."""
+    flavours, member_of, actions, before_rows, after_rows, inputs, messages = steps[:7]
+    states, records, log_offsets, log, send_offsets, sends = steps[7:]
     capacity = capacity_of(members, log_capacity, send_capacity)
     values = scratch(capacity)
     kinds = scratch(capacity)
@@ -568,5 +552,5 @@ def _canonicalise(
     count, member_count = len(steps.action), steps.members.shape[1]
     keys = np.zeros((count, 2), dtype=np.uint64)
     status = np.empty(count, dtype=np.int64)
-    canonicalise(tables(), member_count, *steps, log_capacity, send_capacity, keys, status)
+    canonicalise(tables(), member_count, steps, log_capacity, send_capacity, keys, status)
     return keys, status

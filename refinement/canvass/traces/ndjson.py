@@ -139,18 +139,8 @@ class EventReader:
         if len(events) != block.count(b"\n"):
             lines = block[:-1].split(b"\n")
             events = [self._line(line, number) for number, line in enumerate(lines, self.lines + 1)]
-        member_id, member_count, due = self.member_id, self._member_count, self._next_step
         for number, event in enumerate(events, self.lines + 1):
-            if (
-                event.step != due
-                or len(event.state.members) != member_count
-                or event_problem(event, member_id)
-            ):
-                self._next_step = due
-                self._check(event, number)
-                due, member_count = event.step, self._member_count
-            due += 1
-        self._next_step = due
+            self._check(event, number)
         self.lines += len(events)
         return events
 
