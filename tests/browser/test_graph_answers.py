@@ -162,11 +162,11 @@ def test_only_the_edges_of_chosen_actions_are_drawn(server: Asked, view: MemberV
 def test_many_states_are_drawn_without_overlap(server: Asked) -> None:
     graph = f"/graph/{server.ids[1]}"
     first = server.get(api.GraphInfo, graph).initial[0]
-    answer = server.get(api.Around, f"{graph}/around/{first}", depth=4, limit=300)
+    answer = server.get(api.Around, f"{graph}/around/{first}", depth=6, limit=300)
 
     assert len(answer.nodes) == 300
     assert_nothing_overlaps(answer.nodes)
-    again = server.get(api.Around, f"{graph}/around/{first}", depth=4, limit=300)
+    again = server.get(api.Around, f"{graph}/around/{first}", depth=6, limit=300)
     assert again == answer
 
 
