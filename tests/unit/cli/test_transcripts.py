@@ -6,6 +6,7 @@ exit code in brackets if it is not 0. ``pytest --rewrite`` writes them again.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from canvass.cli.output import Stages
 from canvass.cluster.rules import Rules
 from canvass.graph.dump_import import import_dump
 from canvass.selftest.runs import record_run
@@ -128,6 +130,7 @@ def test_commands_print_what_their_transcript_says(
     rewrite: bool,
 ) -> None:
     monkeypatch.chdir(place)
+    monkeypatch.setattr(Stages, "_plain_period_s", math.inf)  # However busy the machine is.
     before = {each.relative_to(place) for each in place.rglob("*")}
     kept = path.read_text("utf-8")
     found = "\n".join(played(iter(kept.splitlines()), command, place)).lstrip() + "\n"
