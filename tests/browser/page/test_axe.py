@@ -21,7 +21,6 @@ PLACES = {
     "election": "/run/{sample}?view=election",
     "in graph": "/run/{sample}?view=graph",
     "find in a run": "/run/{sample}?view=find&where=action%20%3D%20%22OnVote%22",
-    "compare": "/run/{good}?view=compare&other=bad",
     "what if": "/run/{good}/what-if/100",
     "counterexample": "/counterexample/{counterexample}",
     "states": "/counterexample/{counterexample}?view=states",

@@ -254,10 +254,6 @@ def test_a_divergence_is_understood(
     expect(drawing.locator('[data-branch="observed"]')).to_contain_text("electionState NOMINATE")
     expect(drawing.locator('[data-branch="allowed"]').first).to_contain_text("CANVASS")
 
-    # The run beside another one, and what was asked of it.
-    page.keyboard.press("6")
-    page.locator(".compared select").select_option(ids["good"])
-    expect(page.locator('[data-compared-member="0"]')).to_contain_text("equal, then")
     page.keyboard.press("5")
     page.get_by_label("Fields").get_by_role("button", name="action", exact=True).click()
     asked = page.get_by_label("Events after which")

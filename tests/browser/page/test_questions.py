@@ -1,4 +1,4 @@
-"""Thirteen questions that the page alone answers, each within three actions.
+"""Twelve questions that the page alone answers, each within three actions.
 
 The actions are those of the table in ``docs/guide/browse.md``; each press and click counts as one.
 """
@@ -119,16 +119,6 @@ def test_which_states_have_two_leaders(reader: Read, ids: Ids) -> None:
     expect(one.page.locator(".scene-list")).to_contain_text("0 leads t1 · 1 leads t1")
 
 
-def test_what_differs_between_two_runs(reader: Read, ids: Ids) -> None:
-    one = reader(f"/run/{ids['good']}")
-    one.press("6")
-    one.choose(one.page.locator(".compared select"), ids["bad"])
-    expect(one.page.locator('[data-compared-election="1"]')).to_contain_text("leads term")
-    member = one.page.locator('[data-compared-member="0"]')
-    expect(member).to_contain_text("equal, then")
-    expect(member.locator("[data-field]").first).to_be_visible()
-
-
 def test_what_else_could_have_happened_here(reader: Read, ids: Ids) -> None:
     one = reader(f"/run/{ids['sample']}")
     at = int(one.page.locator("output.place").get_attribute("data-place") or "")
@@ -202,6 +192,6 @@ def test_which_hazard_of_the_protocol_is_behind_it(reader: Read, captured: Asked
 
 def test_the_guide_has_each_question_with_its_actions() -> None:
     guide = (ROOT / "docs" / "guide" / "browse.md").read_text()
-    section = guide.partition("## Thirteen questions")[2].partition("\n## ")[0]
+    section = guide.partition("## Twelve questions")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ") and "?" in line]
     assert len(rows) == sum(name.startswith("test_w") for name in globals())

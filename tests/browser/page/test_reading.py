@@ -131,7 +131,6 @@ PLACES = {
     "divergence": "/run/{bad}?view=graph",
     "happened": "/run/{sample}",
     "found": "/run/{sample}?view=find&where=action%20%3D%20%22OnVote%22",
-    "compared": "/run/{good}?view=compare&other=bad",
     "states": "/counterexample/{counterexample}?view=states",
     "projection": "/graph/{graph}?view=project",
     "what if": "/run/{good}/what-if/100",

@@ -278,30 +278,6 @@ class NextChange(Data, frozen=True):
     event: int | None
 
 
-class ComparedStep(Data, frozen=True):
-    """A step of one of two runs."""
-
-    event: int
-    step: int
-    action: str
-    time: str
-    given: Any
-    label: str
-
-
-class ComparedMember(Data, frozen=True):
-    """The first step of a member that differs between two runs."""
-
-    member: int
-    same: int
-    """Number of steps before the first that differs."""
-    left: ComparedStep | None
-    """The first step that differs; null if this run has no further step of the member."""
-    right: ComparedStep | None
-    changes: tuple[Change, ...]
-    """Fields that differ after it: ``before`` in the left run, ``after`` in the right run."""
-
-
 class MemberAt(Data, frozen=True):
     """State of a member after an event."""
 
@@ -358,21 +334,6 @@ class TimeMark(Data, frozen=True):
     number: int
     time: str
     """Seconds, by the clock of the member that has the event."""
-
-
-class ComparedElection(Data, frozen=True):
-    """The elections with the same number in two runs."""
-
-    number: int
-    left: LeaderBand | None
-    right: LeaderBand | None
-
-
-class Comparison(Data, frozen=True):
-    """The comparison of two runs."""
-
-    elections: tuple[ComparedElection, ...]
-    members: tuple[ComparedMember, ...]
 
 
 class MemberTimeline(Data, frozen=True):

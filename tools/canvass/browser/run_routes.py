@@ -8,7 +8,6 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from canvass.browser import api
-from canvass.browser.comparison import compare
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.explanations import hazard_page
 from canvass.browser.graphs import OpenGraph
@@ -92,11 +91,6 @@ class RunRoutes:
         member = arguments.number("member", 0, max(0, len(opened.places) - 1))
         return next_change(opened, arguments.required("field"), member, at)
 
-    def compare(self, arguments: Arguments) -> Answer:
-        """Compare a run with another run."""
-        other: RunSource = self._store.content("run", arguments.required("other"))
-        return compare(self._run(arguments).opened, other.opened)
-
     def hazard(self, arguments: Arguments) -> Answer:
         """Give the page on a hazard."""
         return hazard_page(arguments.part("hazard"))
@@ -158,7 +152,6 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}/members", routes.members),
         Question("/run/{run}/find", routes.find),
         Question("/run/{run}/change", routes.change),
-        Question("/run/{run}/compare", routes.compare),
         Question("/run/{run}/timeline", routes.timeline),
         Question("/run/{run}/explanation", routes.explanation),
         Question("/run/{run}/step/{member}/{step}", routes.step),

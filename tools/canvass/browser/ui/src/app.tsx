@@ -101,7 +101,7 @@ function View({ route, session }: { route: Route; session: Session }) {
   if (rest[0] === "what-if") return <WhatIfPage key={`${source.id} ${rest[1]}`} {...place} />;
   switch (source.kind) {
     case "graph": return <GraphPage key={source.id} {...place} />;
-    case "run": return <RunPage key={source.id} {...place} graphs={graphs} others={session.sources.filter((one) => one.kind === "run")} />;
+    case "run": return <RunPage key={source.id} {...place} graphs={graphs} />;
     case "corpus": return <CorpusPage key={source.id} {...place} />;
     case "report": return <ReportPage key={source.id} {...place} />;
     case "counterexample": return <CounterexamplePage key={source.id} {...place} />;

@@ -249,25 +249,6 @@ export interface NextChange {
   readonly event: number | null;
 }
 
-/** A step of one of two runs. */
-export interface ComparedStep {
-  readonly event: number;
-  readonly step: number;
-  readonly action: string;
-  readonly time: string;
-  readonly given: Json;
-  readonly label: string;
-}
-
-/** The first step of a member that differs between two runs. */
-export interface ComparedMember {
-  readonly member: number;
-  readonly same: number;
-  readonly left: ComparedStep | null;
-  readonly right: ComparedStep | null;
-  readonly changes: readonly Change[];
-}
-
 /** State of a member after an event. */
 export interface MemberAt {
   readonly member: number;
@@ -308,19 +289,6 @@ export interface LeaderBand {
 export interface TimeMark {
   readonly number: number;
   readonly time: string;
-}
-
-/** The elections with the same number in two runs. */
-export interface ComparedElection {
-  readonly number: number;
-  readonly left: LeaderBand | null;
-  readonly right: LeaderBand | null;
-}
-
-/** The comparison of two runs. */
-export interface Comparison {
-  readonly elections: readonly ComparedElection[];
-  readonly members: readonly ComparedMember[];
 }
 
 /** A member's election states over a run. */

@@ -14,7 +14,6 @@ import { whatIfAt } from "../what_if/what_if_page";
 import { plural } from "../words/visible";
 import { clamp } from "./event_at";
 import { milestonesOf, startOf } from "./milestones";
-import { CompareView } from "./compare_view";
 import { RunFindView } from "./find_view";
 import { InGraphView } from "./in_graph";
 import { LanesView, type Along } from "../lanes/lanes_view";
@@ -34,16 +33,12 @@ const ALL_VIEWS: readonly { readonly id: string; readonly title: string; readonl
   { id: "graph", title: "In the graph" },
   { id: "election", title: "Election" },
   { id: "find", title: "Find", keys: ["/"] },
-  { id: "compare", title: "Compare" },
 ];
-const NEED_SERVER = ["graph", "find", "compare"];
+const NEED_SERVER = ["graph", "find"];
 const VIEWS = ALL_VIEWS.filter((one) => !(saved && NEED_SERVER.includes(one.id)));
 
 export function RunPage(
-  { source, rest, query, graphs, others }: Place & {
-    graphs: readonly SourceInfo[];
-    others: readonly SourceInfo[];
-  },
+  { source, rest, query, graphs }: Place & { graphs: readonly SourceInfo[] },
 ) {
   const [polls, setPolls] = useState(0);
   const run = useQuery<RunView>(apiPath(["run", source.id]), polls);
@@ -57,19 +52,18 @@ export function RunPage(
   return (
     <main class="run">
       <Awaited answer={run} what="the run">
-        {(data) => <Loaded run={data} rest={rest} query={query} graphs={graphs} others={others} />}
+        {(data) => <Loaded run={data} rest={rest} query={query} graphs={graphs} />}
       </Awaited>
     </main>
   );
 }
 
 function Loaded(
-  { run, rest, query, graphs, others }: {
+  { run, rest, query, graphs }: {
     run: RunView;
     rest: readonly string[];
     query: Place["query"];
     graphs: readonly SourceInfo[];
-    others: readonly SourceInfo[];
   },
 ) {
   const last = Math.max(0, run.events - 1);
@@ -85,8 +79,8 @@ function Loaded(
   useLinkToStep(run, rest, view, setBroken);
 
   const where = query["where"] ?? "";
-  const show = (change: { at?: number; view?: string; where?: string; other?: string; show?: string }, replace = true): void => {
-    go(formatRoute(["run", run.id], { at, view, where, other: query["other"], show: query["show"], ...change }), replace);
+  const show = (change: { at?: number; view?: string; where?: string; show?: string }, replace = true): void => {
+    go(formatRoute(["run", run.id], { at, view, where, show: query["show"], ...change }), replace);
   };
   const toChange = (member: number, field: string): void => {
     askOnce<NextChange>(apiPath(["run", run.id, "change"], { member, field, at })).then(
@@ -167,7 +161,6 @@ function Loaded(
         <section class="view" data-export aria-label={`View: ${view}`}>
           {view === "lanes" ? <LanesView path={["run", run.id, "lanes"]} at={at} choose={(n) => show({ at: n })} show={query["show"] ?? ""} setShow={(one) => show({ show: one })} along={along} />
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
-            : view === "compare" ? <CompareView run={run} open={others} other={query["other"] ?? ""} choose={(other) => show({ other, view: "compare" }, false)} show={(n) => show({ at: n })} />
             : view === "find" ? <RunFindView run={run} where={where} ask={(text) => show({ where: text, view: "find" }, false)} show={(n) => show({ at: n })} />
             : view === "election" ? <OverviewView run={run} at={at} />
             : <StoryView run={run} milestones={milestones} show={(n) => show({ at: n })} />}
