@@ -135,6 +135,19 @@ def read_module(path: Path) -> Module:
     JarError, JavaError
         If the jar or Java is missing.
     """
+    return _Reader(exported(path)).module()
+
+
+def exported(path: Path) -> ElementTree.Element:
+    """Parse the module of a file with SANY, and give the XML that SANY exports.
+
+    Raises
+    ------
+    ModuleError
+        If SANY rejects the module, with SANY's own reason.
+    JarError, JavaError
+        If the jar or Java is missing.
+    """
     if not path.is_file():
         raise ModuleError(f"no module at {path}")
     command = [
@@ -148,7 +161,7 @@ def read_module(path: Path) -> Module:
     start = done.stdout.find("<?xml")
     if done.returncode or start < 0:
         raise ModuleError(f"{path}: {_reason(done.stdout + done.stderr)}")
-    return _Reader(ElementTree.fromstring(done.stdout[start:].encode())).module()
+    return ElementTree.fromstring(done.stdout[start:].encode())
 
 
 def _reason(said: str) -> str:

@@ -319,6 +319,28 @@ class CounterexampleView(Data, frozen=True):
     """Hazards that the model shows and that have a page."""
 
 
+class FalsePart(Data, frozen=True):
+    """A part of a property that is false in a state; lines are those of the definition, from 1."""
+
+    state: int
+    """The place of the state, from 0."""
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    values: tuple[str, ...]
+    """The bound variables and the operands, with their values."""
+
+
+class Formula(Data, frozen=True):
+    """The definition of a violated property, with the parts that are false."""
+
+    note: str
+    """Why the parts are not evaluated; empty if they are."""
+    operator: Operator | None
+    parts: tuple[FalsePart, ...]
+
+
 class StepChoice(Data, frozen=True):
     """A step that may come next."""
 

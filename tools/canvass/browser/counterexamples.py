@@ -18,6 +18,7 @@ from msgspec import UNSET
 from canvass.browser import api
 from canvass.browser.documents import reading
 from canvass.browser.explanations import hazards_in
+from canvass.browser.false_parts import formula
 from canvass.browser.labels import tree_changes
 from canvass.browser.limits import LISTED, bounded
 from canvass.browser.runs import lanes_of
@@ -47,7 +48,7 @@ class CounterexampleError(Exception):
     """A file is not a counterexample; the message is one line."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Counterexample:
     """A counterexample, read from a file."""
 
@@ -60,12 +61,21 @@ class Counterexample:
     actions: tuple[str, ...]
     """The action that led to each state, empty for the first."""
     states: tuple[dict[str, Any], ...]
+    values: tuple[Mapping[str, Any], ...] = ()
+    """The states in ITF."""
+    folder: Path = Path()
+    """Where the file is."""
+
+    @property
+    def property(self) -> str:
+        """The violated property; empty if the source names none."""
+        return self.claim.removesuffix(VIOLATED) if self.claim.endswith(VIOLATED) else ""
 
     def view(self, source_id: str) -> api.CounterexampleView:
         """Describe the counterexample for the page."""
         diagram = cluster_diagram(self.states, self.actions, self.claim)
         shown = self.states[:LISTED]
-        name = self.claim.removesuffix(VIOLATED) if self.claim.endswith(VIOLATED) else ""
+        name = self.property
         before: Sequence[dict[str, Any] | None] = (None, *shown[:-1])
         return api.CounterexampleView(
             id=source_id,
@@ -91,6 +101,10 @@ class Counterexample:
             hazards=hazards_in(_MODEL.sub(r"HZ\1 ", self.title), *self.explanation),
         )
 
+    def formula(self) -> api.Formula:
+        """Give the definition of the violated property, and its false parts in each state."""
+        return formula(self.title, self.property, self.values, self.folder)
+
 
 def read_counterexample(path: Path) -> Counterexample:
     """Read a file: ``*.json`` as JSON, any other as text that TLC printed.
@@ -108,7 +122,8 @@ def read_counterexample(path: Path) -> Counterexample:
                 return _printed(path)
             document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
             if document.get("schema") == SCHEMA:
-                return _own(msgspec.convert(document, CounterexampleDocument))
+                own = _own(msgspec.convert(document, CounterexampleDocument))
+                return replace(own, folder=path.parent)
             if isinstance(document.get("states"), list):
                 return _itf(document, path)
             if "counterexample" in document:
@@ -130,6 +145,7 @@ def _own(document: CounterexampleDocument) -> Counterexample:
         stuttering=document.stuttering,
         actions=tuple(_titled(step.action, step.arguments) for step in document.steps),
         states=tuple(map(_reached, document.steps)),
+        values=tuple(step.state or {} for step in document.steps),
     )
 
 
@@ -200,6 +216,7 @@ def _printed(path: Path) -> Counterexample:
     message = violation.message or "a behaviour"
     rest = message.split("\n\n")[1:]
     more = [f"{found.more:,} more follow in the file."] if found.more else []
+    values = [{name: to_itf_value(value) for name, value in tree.items()} for tree in trees]
     return Counterexample(
         title=found.module or path.name,
         claim=claim_of("", violation.name, message),
@@ -207,9 +224,9 @@ def _printed(path: Path) -> Counterexample:
         loop=None if violation.loop is None or violation.stuttering else violation.loop + 1,
         stuttering=violation.stuttering,
         actions=tuple(_titled(state.action, state.arguments) for state in violation.states),
-        states=tuple(
-            {name: plain(to_itf_value(value)) for name, value in tree.items()} for tree in trees
-        ),
+        states=tuple(map(_state, values)),
+        values=tuple(values),
+        folder=path.parent,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, Literal
 
 from msgspec.structs import replace
@@ -28,6 +29,7 @@ class RunRoutes:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._formula = lru_cache(maxsize=16)(Counterexample.formula)
 
     def _run(self, arguments: Arguments) -> RunSource:
         run: RunSource = self._store.content("run", arguments.part("run"))
@@ -124,6 +126,12 @@ class RunRoutes:
         found: Counterexample = self._store.content("counterexample", name)
         return found.view(name)
 
+    def formula(self, arguments: Arguments) -> Answer:
+        """Give the definition of the violated property, and its false parts in each state."""
+        return self._formula(
+            self._store.content("counterexample", arguments.part("counterexample"))
+        )
+
 
 def _in_graph(
     run: RunSource, row: int, found: tuple[str, OpenGraph, MemberSteps]
@@ -159,4 +167,5 @@ def run_questions(store: Store) -> list[Question]:
         *routes.listed("report"),
         *routes.listed("corpus"),
         Question("/counterexample/{counterexample}", routes.counterexample),
+        Question("/counterexample/{counterexample}/formula", routes.formula),
     ]

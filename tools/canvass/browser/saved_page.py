@@ -17,6 +17,7 @@ import msgspec
 from starlette.responses import Response
 
 from canvass.browser import api
+from canvass.browser.counterexamples import Counterexample
 from canvass.browser.explanations import hazard_page
 from canvass.browser.limits import encoded
 from canvass.browser.questions import Refusal, bad_request
@@ -133,6 +134,9 @@ def _of_run(store: Store, name: str) -> Iterator[tuple[str, api.Data]]:
 
 
 def _of_counterexample(store: Store, name: str) -> Iterator[tuple[str, api.Data]]:
-    view: api.CounterexampleView = store.content("counterexample", name).view(name)
+    found: Counterexample = store.content("counterexample", name)
+    view = found.view(name)
     yield f"counterexample/{name}", view
+    if view.property:
+        yield f"counterexample/{name}/formula", found.formula()
     yield from ((f"hazard/{one}", hazard_page(one)) for one in view.hazards)

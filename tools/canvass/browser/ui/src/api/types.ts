@@ -645,6 +645,23 @@ export interface CounterexampleView {
   readonly hazards: readonly string[];
 }
 
+/** A part of a property that is false in a state; lines are those of the definition, from 1. */
+export interface FalsePart {
+  readonly state: number;
+  readonly line: number;
+  readonly column: number;
+  readonly endLine: number;
+  readonly endColumn: number;
+  readonly values: readonly string[];
+}
+
+/** The definition of a violated property, with the parts that are false. */
+export interface Formula {
+  readonly note: string;
+  readonly operator: Operator | null;
+  readonly parts: readonly FalsePart[];
+}
+
 /** A step that may come next. */
 export interface StepChoice {
   readonly name: string;

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { apiPath, saved } from "../api/client";
-import type { CounterexampleView } from "../api/types";
+import type { CounterexampleView, Formula } from "../api/types";
 import { useQuery } from "../api/use_query";
 import type { Place } from "../route/place";
 import { ExportMenu, savedPageOf } from "../exports/export_menu";
@@ -18,6 +18,7 @@ import { withWords } from "../words/tree";
 import { plural } from "../words/visible";
 import { Hazard } from "../parts/hazard";
 import { ElectionView } from "./election_view";
+import { FormulaSection } from "./formula";
 import { StatesList, titleOf } from "./states_list";
 
 const TAG = /^[A-Z]+: \w+( \(S\d+\))?\.\s+/; // The property's name before its comment: the badge has it.
@@ -60,6 +61,10 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
     { keys: ["2"], does: "states", run: () => show({ view: "states" }) },
     { keys: ["3"], does: "election", run: () => show({ view: "election" }) },
   ]);
+  const formula = useQuery<Formula>(found.property ? apiPath(["counterexample", found.id, "formula"]) : null);
+  const parts = formula.data?.parts ?? [];
+  const evaluated = formula.data !== undefined && formula.data.note === "";
+  const violated = evaluated ? parts.some((part) => part.state === at) : at === last;
   const state = found.states[at];
   const before = found.states[at - 1];
   // The first state is no event: event n of the lanes leads to state n + 1.
@@ -97,24 +102,25 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
                 <p class="soft">{`state ${at + 1} of ${found.states.length}${state.acting ? ` · ${state.acting}` : ""}`}</p>
                 <h2>{titleOf(state)}</h2>
                 {found.property && found.loop === null && !found.stuttering ? (
-                  <p class={at === last ? "remark is-diverges" : "soft"} data-holds={at !== last}>
-                    {at === last ? `✖ ${found.property} is violated here.` : `${found.property} is not violated up to here.`}
+                  <p class={violated ? "remark is-diverges" : "soft"} data-holds={!violated}>
+                    {violated ? `✖ ${found.property} is violated here.` : evaluated ? `${found.property} holds here.` : `${found.property} is not violated up to here.`}
                   </p>
                 ) : null}
                 {found.loop === state.number ? <p class="remark">The behaviour returns to this state for ever.</p> : null}
                 {found.stuttering && at === last ? <p class="remark">No further step happens.</p> : null}
                 {found.lanes && !saved ? <p><a href={whatIfAt("counterexample", found.id, at)}>What may come next <kbd>w</kbd></a></p> : null}
               </header>
+              {found.property ? (
+                <FormulaSection
+                  name={found.property} operator={formula.data?.operator ?? found.operator}
+                  parts={parts.filter((part) => part.state === at)}
+                  note={formula.loading ? "TLC evaluates its parts …" : formula.data?.note ?? formula.error?.message ?? ""}
+                />
+              ) : null}
               <StateSection
                 tree={withWords(state.tree)} before={before && withWords(before.tree)}
                 onlyDifferent={onlyDifferent} choose={setOnlyDifferent}
               />
-              {found.operator ? (
-                <section data-property={found.property}>
-                  <h3>{`The property, ${found.operator.module}, line ${found.operator.line}`}</h3>
-                  <pre class="source" tabIndex={0}>{found.operator.lines.join("\n")}</pre>
-                </section>
-              ) : null}
             </div>
           ) : null}
         </aside>

@@ -1,0 +1,107 @@
+"""The parts of a violated property that are false in the states of a counterexample."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from canvass.browser.counterexamples import read_counterexample
+
+MODULE: Final = r"""---- MODULE Queue ----
+EXTENDS Naturals, Sequences
+CONSTANT Most
+VARIABLES queue, taken
+vars == <<queue, taken>>
+Init == queue = <<>> /\ taken = {}
+Next == queue' = Append(queue, 1) /\ UNCHANGED taken
+
+Safe ==
+    /\ Len(queue) <= Most
+    /\ LET last == queue[Len(queue)]  \* the newest
+       IN  queue # <<>> => (last > 0 /\
+                            last \notin taken)
+    /\ \A k \in DOMAIN queue : \A n \in (1 .. k) :
+         /\ queue[k] = 0 => taken = {}
+         /\ \/ n = k
+            \/ \E x \in taken : x = queue[n]
+
+Grows == Len(queue') >= Len(queue) /\ (\A x \in taken : x \in taken')
+OnlyGrows == [][Grows]_vars
+Ends == <>(queue = <<>>)
+====
+"""
+
+
+def written(folder: Path, violated: str, states: list[dict[str, Any]]) -> Path:
+    (folder / "Queue.tla").write_text(MODULE)
+    (folder / "Queue.cfg").write_text("INIT Init\nNEXT Next\nCONSTANT Most = 2\n")
+    steps = [{"action": "Next", "arguments": None, "state": one} for one in states]
+    head = {"schema": "canvass.counterexample/1", "model": "Queue", "violated": violated}
+    path = folder / "found.json"
+    path.write_text(json.dumps({**head, "steps": steps}))
+    return path
+
+
+def state(queue: list[int], taken: list[int]) -> dict[str, Any]:
+    numbers = [[{"#bigint": str(one)} for one in many] for many in (queue, taken)]
+    return {"queue": {"#tup": numbers[0]}, "taken": {"#set": numbers[1]}}
+
+
+def false_parts(path: Path) -> list[tuple[int, str, tuple[str, ...]]]:
+    """State, text and values of each false part."""
+    found = read_counterexample(path).formula()
+    assert found.operator is not None, found.note
+    lines = found.operator.lines
+    return [
+        (
+            one.state,
+            lines[one.line - 1][
+                one.column - 1 : one.end_column if one.line == one.end_line else None
+            ],
+            one.values,
+        )
+        for one in found.parts
+    ]
+
+
+@pytest.mark.tlc
+def test_the_false_parts_of_each_state_have_the_values_that_make_them_false(
+    tmp_path: Path,
+) -> None:
+    states = [state([], []), state([1, 2], [1]), state([2, 1, 0], [0, 1])]
+
+    assert false_parts(written(tmp_path, "Safe", states)) == [
+        (2, "Len(queue) <= Most", ("Len(queue) = 3", "Most = 2")),
+        (2, "last > 0", ("last = 0",)),
+        (2, r"last \notin taken", ("last = 0", "taken = {0, 1}")),
+        *((2, "taken = {}", ("k = 3", f"n = {n}", "taken = {0, 1}")) for n in (1, 2, 3)),
+        *((2, r"\/ n = k", (f"k = {k}", "n = 1")) for k in (2, 3)),
+    ]
+
+
+@pytest.mark.tlc
+def test_a_part_of_an_action_property_is_false_where_the_step_leads(tmp_path: Path) -> None:
+    states = [state([1], [1]), state([1, 1], [1]), state([], [2])]
+
+    assert false_parts(written(tmp_path, "OnlyGrows", states)) == [
+        (2, "Len(queue') >= Len(queue)", ("Len(queue') = 0", "Len(queue) = 2")),
+        (2, r"x \in taken'", ("x = 1", "taken' = {2}")),
+    ]
+
+
+@pytest.mark.tlc
+def test_a_temporal_formula_has_no_parts(tmp_path: Path) -> None:
+    found = read_counterexample(written(tmp_path, "Ends", [state([], [])])).formula()
+
+    assert "a temporal formula speaks of the whole behaviour" in found.note
+
+
+def test_names_that_would_be_more_than_names_are_not_given_to_tlc(tmp_path: Path) -> None:
+    path = written(tmp_path, "Safe", [{"x = 1 \\/ y": 1}])
+    found = read_counterexample(path).formula()
+
+    assert found.operator is None
+    assert "not a TLA+ identifier" in found.note

@@ -1,0 +1,291 @@
+r"""The parts of a violated property that are false, in each state of a counterexample.
+
+SANY says where the parts of the definition are: the members of a conjunction, what an implication
+implies, the body of ``\A``. TLC evaluates them in the states, one after the other. Of an action
+property, a part is false in the state to which a step leads.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+from xml.etree.ElementTree import Element
+
+from canvass.browser import api
+from canvass.browser.limits import LABEL_CHARS, shortened
+from canvass.conformance.operators import Operator
+from canvass.proof.sany import ModuleError, exported
+from canvass.spec.files import find_definition, module_folders, spec_root
+from canvass.spec.manifest import load_manifest
+from canvass.tlc import SHORT_RUN, Outcome, TlcError, TlcOptions, parse_config, run
+from canvass.tlc.config import TlcConfig
+from canvass.tlc.values import IDENTIFIER, check_identifier, format_string
+
+MOST_STATES: Final = 200
+"""Most states that TLC reads: the last ones of a counterexample."""
+MOST_PARTS: Final = 12
+"""Most false instances of a state in an answer."""
+_ROOT: Final = "FalseParts"
+_ACTION_LEVEL: Final = 2
+_UNTOLD: Final = ("$DisjList", "\\lor", "$IfThenElse", "$Case")
+"""Operators whose operands have no values that say more, or are not all evaluated."""
+_JOIN: Final = ",\n"
+"""Between the items of a literal: SANY's time is quadratic in the length of a line."""
+State = Mapping[str, Any]
+
+
+class NoParts(Exception):
+    """The property has no parts that can be shown; the message says why."""
+
+
+def literal(value: Any) -> str:
+    """Write a value of ITF as TLA+."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, str):
+        return format_string(value)
+    if isinstance(value, list):
+        return f"<<{_JOIN.join(map(literal, value))}>>"
+    if not isinstance(value, dict):
+        return str(value)
+    match next(iter(value.items()), None):
+        case "#bigint", text:
+            return str(int(text))
+        case "#unserializable", text:
+            return check_identifier(text)
+        case "#tup", items:
+            return literal(items)
+        case "#set", items:
+            return f"{{{_JOIN.join(map(literal, items))}}}"
+        case "#map", pairs:
+            made = " @@ ".join(f"{literal(key)} :> {literal(one)}" for key, one in pairs)
+            return f"({made})" if made else "<<>>"
+        case _:
+            fields = (f"{check_identifier(name)} |-> {literal(one)}" for name, one in value.items())
+            return f"[{_JOIN.join(fields)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """Lines and columns of an expression in its module, from 1; the end is inside."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    @classmethod
+    def of(cls, node: Element) -> _Spot:
+        places = [f"location/{what}/{end}" for end in ("begin", "end") for what in _PLACE]
+        return cls(*(int(node.findtext(place) or 0) for place in places))
+
+
+_PLACE: Final = ("line", "column")
+
+
+@dataclass
+class _Formula:
+    """A definition: its text, and the parts of its body."""
+
+    symbols: Mapping[str, Element]
+    lines: Sequence[str]
+    parts: list[_Spot] = field(default_factory=list)
+
+    def text(self, spot: _Spot) -> str:
+        """Give the text of an expression at its own columns: lists of conjuncts depend on them."""
+        found = list(self.lines[spot.line - 1 : spot.end_line])
+        found[-1] = found[-1][: spot.end_column]
+        found[0] = " " * (spot.column - 1) + found[0][spot.column - 1 :]
+        return "\n" + "\n".join(found) + "\n"
+
+    def name(self, node: Element) -> str:
+        """Name the operator of an expression; empty if it has none."""
+        uid = node.findtext("operator/*/UID")
+        return "" if uid is None else (self.symbols[uid].findtext("uniquename") or "")
+
+    def false_in(self, node: Element, bound: tuple[str, ...] = ()) -> str:
+        """Write the set of the false parts of an expression, each with what makes it false."""
+        here, name, operands = _Spot.of(node), self.name(node), node.findall("operands/*")
+        if node.tag == "LetInNode":
+            body = node.findall("body/*")[0]
+            inside = _Spot.of(body)
+            defined = self.text(replace(here, end_line=inside.line, end_column=inside.column - 1))
+            return f"{defined.rstrip('( ' + chr(10))}\n{self.false_in(body, bound)}"
+        if name in ("$ConjList", "\\land"):
+            return f"UNION {{{', '.join(self.false_in(one, bound) for one in operands)}}}"
+        if name == "=>":
+            given, implied = operands
+            return (
+                f"(IF {self.text(_Spot.of(given))} THEN {self.false_in(implied, bound)} ELSE {{}})"
+            )
+        if name == "$BoundedForall" and node.find("boundSymbols/bound/tuple") is None:
+            names, domains = list[str](), list[str]()
+            for one in node.iterfind("boundSymbols/bound"):
+                *variables, domain = (each for each in one)
+                own = [self.symbols[each.findtext("UID") or ""] for each in variables]
+                names += (listed := [each.findtext("uniquename") or "" for each in own])
+                domains.append(f"{', '.join(listed)} \\in {self.text(_Spot.of(domain))}")
+            inner = self.false_in(operands[0], (*bound, *names))
+            return f"UNION {{{inner} : {', '.join(domains)}}}"
+        self.parts.append(here)
+        values = [*((one, one) for one in bound), *self._operands(node, name, bound)]
+        told = ", ".join(f"<<{format_string(label)}, ToString({text})>>" for label, text in values)
+        return f"(IF {self.text(here)} THEN {{}} ELSE {{<<{len(self.parts)}, <<{told}>>>>}})"
+
+    def _operands(
+        self, node: Element, name: str, bound: Sequence[str]
+    ) -> Iterator[tuple[str, str]]:
+        """Give the operands whose values say why a part is false."""
+        if name in _UNTOLD or node.find("boundSymbols") is not None:
+            return
+        for one in node.findall("operands/OpApplNode"):
+            text = self.text(_Spot.of(one))
+            label = " ".join(text.split())
+            if label not in bound:
+                yield shortened(label, LABEL_CHARS), text
+
+
+def _defined(
+    symbols: Mapping[str, Element], module: Path, name: str
+) -> tuple[Element, Path, Element]:
+    """Find the definition behind a property: itself, or the action of ``[][Action]_vars``."""
+    found = find_definition(module.parent, module, name)
+    if found is None:
+        raise NoParts(f"{module.name} does not define {name}")
+    definition = next(
+        one
+        for one in symbols.values()
+        if one.findtext("uniquename") == name
+        and one.findtext("location/filename") == found.module.stem
+        and one.tag == "UserDefinedOpKind"
+    )
+    body = definition.findall("body/*")[0]
+    while (uid := body.findtext("operator/*/UID")) is not None:
+        symbol, operands = symbols[uid], body.findall("operands/*")
+        if symbol.findtext("uniquename") in ("[]", "$SquareAct"):
+            body = operands[0]
+        elif symbol.tag == "UserDefinedOpKind" and not operands:
+            return _defined(symbols, module, symbol.findtext("uniquename") or "")
+        else:
+            break
+    if int(body.findtext("level") or 0) > _ACTION_LEVEL:
+        raise NoParts("a temporal formula speaks of the whole behaviour")
+    return definition, found.module, body
+
+
+def _model(title: str, folder: Path) -> tuple[Path, TlcConfig]:
+    """Find module and configuration of a model: beside the counterexample, or in the spec."""
+    known = {one.name: one.module for one in load_manifest().models}
+    for place in (folder, spec_root()) if IDENTIFIER.match(title) else ():
+        module, config = place / f"{known.get(title, title)}.tla", place / f"{title}.cfg"
+        if module.is_file() and config.is_file():
+            return module, parse_config(config.read_text(encoding="utf-8"), config.name)
+    raise NoParts("its model and configuration are not beside the counterexample")
+
+
+def _root_module(module: Path, states: Sequence[State], what: str, *, of_steps: bool) -> str:
+    """Write the module that goes through the states and prints the false parts in each."""
+    names = list(map(check_identifier, states[0]))
+    records = (literal({name: one[name] for name in names}) for one in states)
+    told = "PrintT(<<canvassAt, FalseIn>>)"
+    return "\n".join(
+        (
+            f"---- MODULE {_ROOT} ----\nEXTENDS {module.stem}, TLC\nVARIABLE canvassAt",
+            f"CanvassStates == <<{_JOIN.join(records)}>>",
+            f"FalseIn == {what}",
+            "CanvassInit == canvassAt = 1",
+            *(f"  /\\ {name} = CanvassStates[1].{name}" for name in names),
+            "CanvassNext == canvassAt < Len(CanvassStates) /\\ canvassAt' = canvassAt + 1",
+            *(f"  /\\ {name}' = CanvassStates[canvassAt + 1].{name}" for name in names),
+            f"  /\\ {told}" if of_steps else "",
+            f"CanvassSay == {'TRUE' if of_steps else told}\n====\n",
+        )
+    )
+
+
+def formula(title: str, name: str, states: Sequence[State], folder: Path) -> api.Formula:
+    """Give the definition of a property, and its false parts in each state.
+
+    Parameters
+    ----------
+    title
+        The model whose counterexample it is.
+    name
+        The property.
+    states
+        Values in ITF, by variable.
+    folder
+        Where the model is looked for, before the spec of canvass.
+    """
+    try:
+        return _formula(title, name, states, folder)
+    except (NoParts, ModuleError, TlcError, LookupError, ValueError) as error:
+        note = f"Its parts are not evaluated: {' '.join(str(error).split())}."
+        return api.Formula(note=note, operator=None, parts=())
+
+
+def _formula(title: str, name: str, states: Sequence[State], folder: Path) -> api.Formula:
+    module, config = _model(title, folder)
+    root = exported(module)
+    symbols = {
+        entry.findtext("UID") or "": next(one for one in entry if one.tag != "UID")
+        for entry in root.findall("context/*")
+    }
+    definition, file, body = _defined(symbols, module, name)
+    found = _Formula(symbols, file.read_text(encoding="utf-8").splitlines())
+    what, of_steps = found.false_in(body), body.findtext("level") == str(_ACTION_LEVEL)
+    left_out = max(0, len(states) - MOST_STATES)
+    text = _root_module(module, states[left_out:], what, of_steps=of_steps)
+    whole = _Spot.of(definition)
+    lines = tuple(found.lines[whole.line - 1 : whole.end_line])
+    begin = left_out if of_steps else left_out - 1
+    return api.Formula(
+        note="",
+        operator=Operator(file.stem, whole.line, lines),
+        parts=tuple(
+            api.FalsePart(
+                state=begin + at,
+                line=spot.line - whole.line + 1,
+                column=spot.column,
+                end_line=spot.end_line - whole.line + 1,
+                end_column=spot.end_column,
+                values=tuple(
+                    f"{label} = {shortened(value, LABEL_CHARS)}"
+                    for label, value in told
+                    if label != value
+                ),
+            )
+            for at, parts in _evaluated(text, config, module)
+            for number, told in sorted(parts)[:MOST_PARTS]
+            for spot in [found.parts[number - 1]]
+        ),
+    )
+
+
+def _evaluated(text: str, config: TlcConfig, module: Path) -> Iterator[tuple[int, Any]]:
+    """Let TLC print the false parts: for each state its number, and parts with their values."""
+    plain = TlcConfig(
+        constants=config.constants,
+        init="CanvassInit",
+        next="CanvassNext",
+        invariants=("CanvassSay",),
+    )
+    with tempfile.TemporaryDirectory(prefix="canvass-formula-") as scratch:
+        file = Path(scratch) / f"{_ROOT}.tla"
+        file.write_text(text, encoding="utf-8")
+        options = TlcOptions(
+            heap_mib=512,
+            stack_mib=64,
+            check_deadlock=False,
+            library=(module.parent, *module_folders()),
+            jvm_args=SHORT_RUN,
+        )
+        with run(file, plain, options) as tlc:
+            printed: list[Any] = list(tlc.printed_values())
+            result = tlc.wait()
+    if result.outcome is not Outcome.SUCCESS:
+        raise NoParts(f"TLC: {result.message}")
+    yield from printed
