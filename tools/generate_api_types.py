@@ -75,7 +75,8 @@ def structs() -> Iterator[type[msgspec.Struct]]:
 
 
 def _interface(struct: type[msgspec.Struct]) -> Iterator[str]:
-    lines = inspect.cleandoc(struct.__doc__ or "").splitlines()
+    text = inspect.cleandoc(struct.__doc__ or "").partition("\n\nParameters\n")[0]
+    lines = text.splitlines()
     yield f"/** {' '.join(lines)} */"
     yield f"export interface {struct.__name__} {{"
     for one in msgspec.structs.fields(struct):

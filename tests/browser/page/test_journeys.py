@@ -25,6 +25,7 @@ from canvass.browser import api
 from canvass.browser.app import page_files
 from canvass.cluster.member import ElectionState
 from canvass.conformance.verify import check_run
+from canvass.explanation.evidence import seconds_of, shown_ns
 from canvass.graph.dump_import import import_dump
 from support.browse import MANY, Asked, serving, write_corpus
 from support.core_lookup import core_lookup
@@ -92,16 +93,19 @@ def test_a_run_is_read_from_its_verdict_to_the_line_of_a_log(
     # Who led when, and why an election began.
     expect(page.locator(".leaderships tbody tr")).to_have_count(len(explained.leaderships))
     expect(page.locator(".leaderships tbody tr").first).to_contain_text(
-        explained.leaderships[0].begins
+        seconds_of(explained.leaderships[0].from_ns)
     )
     expect(page.locator(".elections tbody")).to_have_count(len(explained.elections))
     election = explained.elections[1]
     part = page.locator(f'[data-election="{election.number}"]')
-    expect(part).to_contain_text(election.trigger.text)
-    expect(part).to_contain_text(election.took)
+    first = election.phases[0]
+    trigger = next(one for one in election.causes if one.evidence[0].member_id == first.member_id)
+    expect(part).to_contain_text(trigger.text)
+    expect(part).to_contain_text(shown_ns(round(election.duration_ms * 1e6)))
     part.get_by_title("to the first step of the election").click()
-    assert election.first_event is not None
-    at_event(page, election.first_event)
+    first_event = explained.places[str(first.sentence.evidence[0])].event
+    assert first_event is not None
+    at_event(page, first_event)
 
     # The timeline has every member's states, its marks and its levels.
     drawn = sum(bool(one.election_state) for each in timeline.members for one in each.segments)
@@ -109,7 +113,7 @@ def test_a_run_is_read_from_its_verdict_to_the_line_of_a_log(
     expect(page.locator(".timeline-mark")).to_have_count(len(timeline.marks))
     expect(page.locator("[data-time]")).to_have_text(re.compile(r"\d+\.\d{3} s"))
     page.locator(".timeline-picture").click(position={"x": 300, "y": 5})
-    expect(place(page)).not_to_have_attribute("data-place", str(election.first_event))
+    expect(place(page)).not_to_have_attribute("data-place", str(first_event))
     follow(page, f"{run}?at=700")
     at_event(page, 700)
     page.keyboard.press("t")

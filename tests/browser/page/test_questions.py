@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from canvass.browser import api
+from canvass.explanation.evidence import seconds_of
 from support.browse import Asked
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
@@ -67,7 +68,7 @@ def test_who_led_when(reader: Read, server: Asked, ids: Ids) -> None:
     one = reader(f"/run/{ids['sample']}")
     rows = one.page.locator(".leaderships tbody tr")
     expect(rows).to_have_count(len(answer.leaderships))
-    expect(rows.first).to_contain_text(answer.leaderships[0].begins)
+    expect(rows.first).to_contain_text(seconds_of(answer.leaderships[0].from_ns))
 
 
 def test_why_did_this_election_take_so_long_or_fail(reader: Read, server: Asked, ids: Ids) -> None:
@@ -80,10 +81,13 @@ def test_why_did_this_election_take_so_long_or_fail(reader: Read, server: Asked,
     part = one.page.locator(f'[data-election="{election.number}"]')
     expect(part).to_contain_text(election.slowest.text)
     row = part.locator("tr").nth(at)
-    for name, members in (("no", ballot.no), ("none", ballot.none)):
-        expected = ", ".join(map(str, members)) or "–"
+    for name, granted in (("no", False), ("none", None)):
+        voters = [one.voter_member_id for one in ballot.votes if one.granted is granted]
+        expected = ", ".join(map(str, voters)) or "–"
         expect(row.locator(f'[data-votes="{name}"]')).to_have_text(expected)
-    expect(row.locator("[data-outcome]")).to_contain_text(ballot.reasons[0].text)
+    expect(row.locator("[data-outcome]")).to_contain_text(
+        next(one.sentence.text for one in ballot.votes if not one.granted)
+    )
     assert one.actions == 0
 
 

@@ -11,6 +11,16 @@ from msgspec import UNSET, Struct, UnsetType
 
 from canvass.conformance.differences import Difference
 from canvass.conformance.operators import Operator
+from canvass.explanation.elections import ElectionReport
+from canvass.explanation.evidence import Evidence, Sentence  # noqa: F401 - for the page's types
+from canvass.explanation.leaderships import Leadership
+from canvass.explanation.phases import (  # noqa: F401 - for the page's types
+    BallotReport,
+    PhaseReport,
+    VoteReport,
+)
+from canvass.explanation.risks import RiskReport
+from canvass.explanation.stuck import StuckReport
 from canvass.lanes import model
 from canvass.lanes.model import LaneMessage
 from canvass.lanes.of_run import Change
@@ -378,75 +388,13 @@ class RunTimeline(Data, frozen=True):
     """Number of segments and marks at the end that the answer does not contain."""
 
 
-class EvidenceLine(Data, frozen=True):
-    """A sentence with its evidence."""
+class EvidencePlace(Data, frozen=True):
+    """Where a line of evidence is."""
 
-    text: str
-    places: str
-    """Files and lines that show it."""
+    place: str
+    """File and line; for an imported run, those of the event log."""
     event: int | None
-    """Place of the last of these lines in the causal order."""
-
-
-class LeadershipRow(Data, frozen=True):
-    """A leadership; times are seconds of the leader's clock, ``?`` if unknown."""
-
-    term: int
-    leader: int | None
-    begins: str
-    ends: str
-    lasted: str
-    ended_by: EvidenceLine
-
-
-class BallotRow(Data, frozen=True):
-    """One ballot of one candidate."""
-
-    candidate: int
-    term: int
-    yes: tuple[int, ...]
-    """Members that granted their vote, without the candidate."""
-    no: tuple[int, ...]
-    none: tuple[int, ...]
-    """Members whose answer no line shows."""
-    outcome: str
-    sentence: EvidenceLine
-    reasons: tuple[EvidenceLine, ...]
-    """If the ballot was not won: why members did not grant their votes."""
-
-
-class ElectionRow(Data, frozen=True):
-    """One election of the cluster."""
-
-    number: int
-    term: int | None
-    leader: int | None
-    took: str
-    first_event: int | None
-    """Place of the first step of the election in the causal order."""
-    trigger: EvidenceLine
-    slowest: EvidenceLine
-    ballots: tuple[BallotRow, ...]
-    sentence: EvidenceLine
-
-
-class StuckRow(Data, frozen=True):
-    """A stuck member, and the condition for which it waits."""
-
-    member: int
-    state: str
-    guard: str
-    page: str
-    sentences: tuple[EvidenceLine, ...]
-
-
-class RiskRow(Data, frozen=True):
-    """A near miss or another risk."""
-
-    kind: str
-    severity: str
-    page: str
-    sentences: tuple[EvidenceLine, ...]
+    """The place of its event in the causal order."""
 
 
 class ExplanationView(Data, frozen=True):
@@ -456,13 +404,15 @@ class ExplanationView(Data, frozen=True):
     election_count: int
     without_leader_ms: float | None
     """Null if no line shows who led."""
-    leaderships: tuple[LeadershipRow, ...]
-    interruptions: tuple[EvidenceLine, ...]
-    elections: tuple[ElectionRow, ...]
-    stuck: tuple[StuckRow, ...]
-    risks: tuple[RiskRow, ...]
-    hazards: tuple[RiskRow, ...]
+    leaderships: tuple[Leadership, ...]
+    interruptions: tuple[Sentence, ...]
+    elections: tuple[ElectionReport, ...]
+    stuck: tuple[StuckReport, ...]
+    risks: tuple[RiskReport, ...]
+    hazards: tuple[RiskReport, ...]
     """One risk for each hazard that lines show, those that cost most first."""
-    missing: tuple[EvidenceLine, ...]
+    missing: tuple[Sentence, ...]
+    places: dict[str, EvidencePlace]
+    """For the file and line of each evidence, with a colon between them."""
     left_out: int
     """Number of rows before these that the answer does not contain."""

@@ -20,9 +20,12 @@ from canvass.conformance.operators import Operator
 from canvass.proof.sany import ModuleError, exported
 from canvass.spec.files import find_definition, module_folders, spec_root
 from canvass.spec.manifest import load_manifest
-from canvass.tlc import SHORT_RUN, Outcome, TlcError, TlcOptions, parse_config, run
-from canvass.tlc.config import TlcConfig
+from canvass.tlc.config import TlcConfig, parse_config
+from canvass.tlc.errors import TlcError
+from canvass.tlc.results import Outcome
+from canvass.tlc.runner import run
 from canvass.tlc.values import IDENTIFIER, check_identifier, format_string
+from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 
 MOST_STATES: Final = 200
 """Most states that TLC reads: the last ones of a counterexample."""

@@ -27,6 +27,109 @@ export interface Operator {
   readonly lines: readonly string[];
 }
 
+/** One election of the cluster. */
+export interface ElectionReport {
+  readonly number: number;
+  readonly leaderMemberId: number | null;
+  readonly leadershipTermId: number | null;
+  readonly fromNs: number;
+  readonly untilNs: number;
+  readonly durationMs: number;
+  readonly opened: boolean;
+  readonly detectionMs: number | null;
+  readonly causes: readonly Sentence[];
+  readonly phases: readonly PhaseReport[];
+  readonly ballots: readonly BallotReport[];
+  readonly slowest: Sentence;
+  readonly setting: string | null;
+  readonly leftOut: number;
+  readonly sentence: Sentence;
+}
+
+/** One line of a member's log. */
+export interface Evidence {
+  readonly file: string;
+  readonly line: number;
+  readonly memberId: number;
+  readonly timeNs: number;
+}
+
+/** A statement and the lines that show it; at least one. */
+export interface Sentence {
+  readonly text: string;
+  readonly evidence: readonly Evidence[];
+}
+
+/** A term, and the member that led it. */
+export interface Leadership {
+  readonly leadershipTermId: number;
+  readonly leaderMemberId: number | null;
+  readonly fromNs: number | null;
+  readonly untilNs: number | null;
+  readonly untilEarliestNs: number | null;
+  readonly untilLatestNs: number | null;
+  readonly termBaseLogPosition: number | null;
+  readonly endedBy: string;
+  readonly reason: string;
+  readonly isExact: boolean;
+  readonly evidence: readonly Evidence[];
+}
+
+/** One ballot of one candidate. */
+export interface BallotReport {
+  readonly candidateMemberId: number;
+  readonly candidateTermId: number;
+  readonly fromNs: number;
+  readonly outcome: string;
+  readonly votes: readonly VoteReport[];
+  readonly sentence: Sentence;
+}
+
+/** A member's stay in one election state. */
+export interface PhaseReport {
+  readonly memberId: number;
+  readonly state: string;
+  readonly fromNs: number;
+  readonly untilNs: number | null;
+  readonly durationMs: number | null;
+  readonly nextState: string | null;
+  readonly governedBy: string;
+  readonly setting: string | null;
+  readonly sentence: Sentence;
+}
+
+/** The vote of one member in a ballot, as far as lines show it. */
+export interface VoteReport {
+  readonly voterMemberId: number;
+  readonly granted: boolean | null;
+  readonly decidedBy: string;
+  readonly sentence: Sentence;
+}
+
+/** One risk. */
+export interface RiskReport {
+  readonly kind: string;
+  readonly severity: string;
+  readonly memberId: number | null;
+  readonly fromNs: number;
+  readonly untilNs: number | null;
+  readonly page: string;
+  readonly sentences: readonly Sentence[];
+}
+
+/** A member that makes no progress in an election. */
+export interface StuckReport {
+  readonly memberId: number;
+  readonly kind: string;
+  readonly state: string;
+  readonly fromNs: number;
+  readonly untilNs: number | null;
+  readonly durationMs: number;
+  readonly guard: string;
+  readonly page: string;
+  readonly sentences: readonly Sentence[];
+}
+
 /** A message between two lanes. */
 export interface LaneMessage {
   readonly name: string;
@@ -325,63 +428,10 @@ export interface RunTimeline {
   readonly leftOut: number;
 }
 
-/** A sentence with its evidence. */
-export interface EvidenceLine {
-  readonly text: string;
-  readonly places: string;
+/** Where a line of evidence is. */
+export interface EvidencePlace {
+  readonly place: string;
   readonly event: number | null;
-}
-
-/** A leadership; times are seconds of the leader's clock, ``?`` if unknown. */
-export interface LeadershipRow {
-  readonly term: number;
-  readonly leader: number | null;
-  readonly begins: string;
-  readonly ends: string;
-  readonly lasted: string;
-  readonly endedBy: EvidenceLine;
-}
-
-/** One ballot of one candidate. */
-export interface BallotRow {
-  readonly candidate: number;
-  readonly term: number;
-  readonly yes: readonly number[];
-  readonly no: readonly number[];
-  readonly none: readonly number[];
-  readonly outcome: string;
-  readonly sentence: EvidenceLine;
-  readonly reasons: readonly EvidenceLine[];
-}
-
-/** One election of the cluster. */
-export interface ElectionRow {
-  readonly number: number;
-  readonly term: number | null;
-  readonly leader: number | null;
-  readonly took: string;
-  readonly firstEvent: number | null;
-  readonly trigger: EvidenceLine;
-  readonly slowest: EvidenceLine;
-  readonly ballots: readonly BallotRow[];
-  readonly sentence: EvidenceLine;
-}
-
-/** A stuck member, and the condition for which it waits. */
-export interface StuckRow {
-  readonly member: number;
-  readonly state: string;
-  readonly guard: string;
-  readonly page: string;
-  readonly sentences: readonly EvidenceLine[];
-}
-
-/** A near miss or another risk. */
-export interface RiskRow {
-  readonly kind: string;
-  readonly severity: string;
-  readonly page: string;
-  readonly sentences: readonly EvidenceLine[];
 }
 
 /** The explanation of a run by `canvass explain`; of long lists, the last rows. */
@@ -389,13 +439,14 @@ export interface ExplanationView {
   readonly summary: string;
   readonly electionCount: number;
   readonly withoutLeaderMs: number | null;
-  readonly leaderships: readonly LeadershipRow[];
-  readonly interruptions: readonly EvidenceLine[];
-  readonly elections: readonly ElectionRow[];
-  readonly stuck: readonly StuckRow[];
-  readonly risks: readonly RiskRow[];
-  readonly hazards: readonly RiskRow[];
-  readonly missing: readonly EvidenceLine[];
+  readonly leaderships: readonly Leadership[];
+  readonly interruptions: readonly Sentence[];
+  readonly elections: readonly ElectionReport[];
+  readonly stuck: readonly StuckReport[];
+  readonly risks: readonly RiskReport[];
+  readonly hazards: readonly RiskReport[];
+  readonly missing: readonly Sentence[];
+  readonly places: { readonly [name: string]: EvidencePlace };
   readonly leftOut: number;
 }
 

@@ -3,14 +3,22 @@
 
 import { apiPath } from "../api/client";
 import type {
-  BallotRow, ElectionRow, ExplanationView, LeadershipRow, RunView, EvidenceLine,
+  BallotReport, ElectionReport, Evidence, ExplanationView, Leadership, RunView, Sentence,
 } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { Awaited, Empty } from "../parts/note";
 import { Table } from "../parts/table";
 import { plural } from "../words/visible";
 
+const MOST_BALLOTS = 20; // Of each election, the last ones.
+
 type Show = (event: number) => void;
+type Places = ExplanationView["places"];
+export interface Linked {
+  /** The files and lines of the evidence. */
+  readonly places: Places;
+  readonly show: Show;
+}
 
 export function Explained({ run, show }: { run: RunView; show: Show }) {
   const found = useQuery<ExplanationView>(apiPath(["run", run.id, "explanation"]));
@@ -19,17 +27,18 @@ export function Explained({ run, show }: { run: RunView; show: Show }) {
       {(view) => (
         <div class="explained">
           <p>{view.summary}</p>
-          <Leaderships rows={view.leaderships} show={show} />
-          <Elections rows={view.elections} show={show} />
+          <Leaderships rows={view.leaderships} places={view.places} show={show} />
+          <Elections rows={view.elections} places={view.places} show={show} />
           <section>
             <h2>Stuck</h2>
             {view.stuck.length === 0 ? <p class="soft">No member was in an election for longer than its timeouts.</p> : null}
             {view.stuck.map((one, at) => (
               <Group
                 key={at}
-                title={`Member ${one.member} in ${one.state}`}
+                title={`Member ${one.memberId} in ${one.state}`}
                 about={[one.guard ? `waits for ${one.guard}` : "", one.page].filter(Boolean).join(", ")}
                 lines={one.sentences}
+                places={view.places}
                 show={show}
               />
             ))}
@@ -43,12 +52,13 @@ export function Explained({ run, show }: { run: RunView; show: Show }) {
                 title={`${one.severity}: ${one.kind}`}
                 about={one.page}
                 lines={one.sentences}
+                places={view.places}
                 show={show}
               />
             ))}
           </section>
-          <Further title="Between elections" lines={view.interruptions} show={show} />
-          <Further title="Missing" lines={view.missing} show={show} />
+          <Further title="Between elections" lines={view.interruptions} places={view.places} show={show} />
+          <Further title="Missing" lines={view.missing} places={view.places} show={show} />
           {view.leftOut > 0
             ? <p class="soft">{`${plural(view.leftOut, "earlier row")} left out; canvass explain lists all rows`}</p>
             : null}
@@ -58,7 +68,7 @@ export function Explained({ run, show }: { run: RunView; show: Show }) {
   );
 }
 
-function Leaderships({ rows, show }: { rows: readonly LeadershipRow[]; show: Show }) {
+function Leaderships({ rows, ...linked }: Linked & { rows: readonly Leadership[] }) {
   if (rows.length === 0) return <Empty title="Nobody led.">No line shows the opening of a term.</Empty>;
   return (
     <section>
@@ -72,13 +82,13 @@ function Leaderships({ rows, show }: { rows: readonly LeadershipRow[]; show: Sho
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={`${row.term}-${row.begins}`} data-term={row.term}>
-              <td class="number">{row.term}</td>
-              <td class="number">{row.leader ?? "?"}</td>
-              <td class="number">{row.begins}</td>
-              <td class="number">{row.ends}</td>
-              <td class="number">{row.lasted}</td>
-              <td><Line line={row.endedBy} show={show} /></td>
+            <tr key={`${row.leadershipTermId}-${row.fromNs}`} data-term={row.leadershipTermId}>
+              <td class="number">{row.leadershipTermId}</td>
+              <td class="number">{row.leaderMemberId ?? "?"}</td>
+              <td class="number">{secondsOf(row.fromNs)}</td>
+              <td class="number">{secondsOf(row.untilNs)}</td>
+              <td class="number">{row.fromNs === null || row.untilNs === null ? "?" : duration((row.untilNs - row.fromNs) / 1e6)}</td>
+              <td><Line line={{ text: row.reason || row.endedBy, evidence: row.evidence }} {...linked} /></td>
             </tr>
           ))}
         </tbody>
@@ -87,7 +97,7 @@ function Leaderships({ rows, show }: { rows: readonly LeadershipRow[]; show: Sho
   );
 }
 
-function Elections({ rows, show }: { rows: readonly ElectionRow[]; show: Show }) {
+function Elections({ rows, ...linked }: Linked & { rows: readonly ElectionReport[] }) {
   if (rows.length === 0) return null;
   return (
     <section>
@@ -103,15 +113,19 @@ function Elections({ rows, show }: { rows: readonly ElectionRow[]; show: Show })
             <th scope="col">outcome and cause</th>
           </tr>
         </thead>
-        {rows.map((row) => <Election key={row.number} row={row} show={show} />)}
+        {rows.map((row) => <Election key={row.number} row={row} {...linked} />)}
       </Table>
     </section>
   );
 }
 
 /** One row for each ballot; cells about the whole election are beside and below these rows. */
-function Election({ row, show }: { row: ElectionRow; show: Show }) {
-  const rows = Math.max(1, row.ballots.length);
+function Election({ row, ...linked }: Linked & { row: ElectionReport }) {
+  const ballots = row.ballots.slice(-MOST_BALLOTS);
+  const rows = Math.max(1, ballots.length);
+  const first = row.phases[0];
+  // Why the first member looked for a leader.
+  const trigger = row.causes.find((one) => one.evidence[0]?.memberId === first?.memberId) ?? row.causes[0];
   return (
     <tbody data-election={row.number}>
       {Array.from({ length: rows }, (_, at) => (
@@ -119,78 +133,98 @@ function Election({ row, show }: { row: ElectionRow; show: Show }) {
           {at > 0 ? null : (
             <>
               <td class="number" rowSpan={rows + 1}>
-                <Go event={row.firstEvent} title="to the first step of the election" show={show}>{String(row.number)}</Go>
+                <Go evidence={first?.sentence.evidence.slice(0, 1) ?? []} title="to the first step of the election" {...linked}>{String(row.number)}</Go>
               </td>
-              <td class="number" rowSpan={rows}>{row.took}</td>
-              <td class="trigger" rowSpan={rows}><Line line={row.trigger} show={show} /></td>
+              <td class="number" rowSpan={rows}>{duration(row.durationMs)}</td>
+              <td class="trigger" rowSpan={rows}>{trigger ? <Line line={trigger} {...linked} /> : null}</td>
             </>
           )}
-          <Ballot row={row.ballots[at]} show={show} />
+          <Ballot row={ballots[at]} {...linked} />
         </tr>
       ))}
-      <tr class="soft"><td colSpan={8}><Line line={row.sentence} show={show} />{" "}<Line line={row.slowest} show={show} /></td></tr>
+      <tr class="soft"><td colSpan={8}><Line line={row.sentence} {...linked} />{" "}<Line line={row.slowest} {...linked} /></td></tr>
     </tbody>
   );
 }
 
-function Ballot({ row, show }: { row: BallotRow | undefined; show: Show }) {
+function Ballot({ row, ...linked }: Linked & { row: BallotReport | undefined }) {
   if (row === undefined) return <td colSpan={6} class="soft">No line shows a ballot.</td>;
+  const voters = (granted: boolean | null): number[] =>
+    row.votes.filter((one) => one.granted === granted).map((one) => one.voterMemberId);
+  const reasons = row.votes.filter((one) => !one.granted).map((one) => one.sentence);
   return (
     <>
-      <td class="number" data-candidate>{row.candidate}</td>
-      <td class="number" data-candidate-term>{row.term}</td>
-      <td data-votes="yes">{[row.candidate, ...row.yes].sort((one, other) => one - other).join(", ")}</td>
-      <td data-votes="no">{row.no.join(", ") || "–"}</td>
-      <td data-votes="none">{row.none.join(", ") || "–"}</td>
+      <td class="number" data-candidate>{row.candidateMemberId}</td>
+      <td class="number" data-candidate-term>{row.candidateTermId}</td>
+      <td data-votes="yes">{[row.candidateMemberId, ...voters(true)].sort((one, other) => one - other).join(", ")}</td>
+      <td data-votes="no">{voters(false).join(", ") || "–"}</td>
+      <td data-votes="none">{voters(null).join(", ") || "–"}</td>
       <td data-outcome>
-        <Go event={row.sentence.event} title={row.sentence.text} show={show}>{row.outcome}</Go>
+        <Go evidence={row.sentence.evidence} title={row.sentence.text} {...linked}>{row.outcome}</Go>
         {row.outcome === "won" ? null
-          : [row.sentence, ...row.reasons].map((line, at) => <div key={at}><Line line={line} show={show} /></div>)}
+          : [row.sentence, ...reasons].map((line, at) => <div key={at}><Line line={line} {...linked} /></div>)}
       </td>
     </>
   );
 }
 
 function Group(
-  { title, about, lines, show }: {
-    title: string;
-    about: string;
-    lines: readonly EvidenceLine[];
-    show: Show;
-  },
+  { title, about, lines, ...linked }: Linked & { title: string; about: string; lines: readonly Sentence[] },
 ) {
   return (
     <div class="sentence-group">
       <h3>{title}</h3>
       {about ? <p class="soft">{about}</p> : null}
-      <ul>{lines.map((line, at) => <li key={at}><Line line={line} show={show} /></li>)}</ul>
+      <ul>{lines.map((line, at) => <li key={at}><Line line={line} {...linked} /></li>)}</ul>
     </div>
   );
 }
 
-function Further({ title, lines, show }: { title: string; lines: readonly EvidenceLine[]; show: Show }) {
+function Further({ title, lines, ...linked }: Linked & { title: string; lines: readonly Sentence[] }) {
   if (lines.length === 0) return null;
   return (
     <section>
       <h2>{title}</h2>
-      <ul>{lines.map((line, at) => <li key={at}><Line line={line} show={show} /></li>)}</ul>
+      <ul>{lines.map((line, at) => <li key={at}><Line line={line} {...linked} /></li>)}</ul>
     </section>
   );
 }
 
 /** A sentence with its evidence; the evidence leads to its event. */
-export function Line({ line, show }: { line: EvidenceLine; show: Show }) {
+export function Line({ line, places, show }: Linked & { line: Sentence }) {
+  const named = line.evidence.map((one) => placeOf(one, places).place);
   return (
     <span>
       {line.text}{" "}
-      {line.places ? <Go event={line.event} title={line.text} show={show}>{line.places}</Go> : null}
+      {named.length > 0 ? <Go evidence={line.evidence} title={line.text} places={places} show={show}>{[...new Set(named)].join(", ")}</Go> : null}
     </span>
   );
 }
 
+function placeOf(one: Evidence, places: Places): Places[string] {
+  const name = `${one.file}:${one.line}`;
+  return places[name] ?? { place: name, event: null };
+}
+
+/** A button to the last event of some evidence. */
 function Go(
-  { event, title, show, children }: { event: number | null; title: string; show: Show; children: string },
+  { evidence, title, places, show, children }: Linked & { evidence: readonly Evidence[]; title: string; children: string },
 ) {
+  const event = evidence.map((one) => placeOf(one, places).event).findLast((one) => one !== null) ?? null;
   if (event === null) return <code>{children}</code>;
   return <button type="button" class="inline" title={title} onClick={() => show(event)}>{children}</button>;
+}
+
+/** Seconds of a clock. */
+function secondsOf(ns: number | null): string {
+  return ns === null ? "?" : (ns / 1e9).toFixed(3);
+}
+
+/** A duration: milliseconds below ten seconds, else seconds. */
+function duration(ms: number): string {
+  if (Math.abs(ms) < 10) return `${ms.toFixed(1)} ms`;
+  const short = Math.abs(ms) < 10_000;
+  const digits = short ? 0 : 1;
+  const number = (short ? ms : ms / 1000).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return `${number} ${short ? "ms" : "s"}`;
 }

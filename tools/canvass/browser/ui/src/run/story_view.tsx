@@ -1,14 +1,14 @@
 // The front page of a run: the verdict, the divergence if there is one, and the explanation.
 
 import { apiPath } from "../api/client";
-import type { Divergence, ExplanationView, Receipt, RiskRow, RunView } from "../api/types";
+import type { Divergence, ExplanationView, Receipt, RiskReport, RunView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { Copied } from "../parts/copied";
 import { FieldTable } from "../parts/field_table";
 import { Hazard } from "../parts/hazard";
 import { Table } from "../parts/table";
 import { plural } from "../words/visible";
-import { Explained, Line } from "./explained";
+import { Explained, Line, type Linked } from "./explained";
 import type { Milestone } from "./milestones";
 import { VerdictBadge } from "./verdict_badge";
 
@@ -28,7 +28,7 @@ export function StoryView(
     <div class="verdict-view story">
       <p class="verdict-line"><VerdictBadge run={run} /> <span>{sentenceOf(run)}</span></p>
       {run.note ? <p class="soft">{run.note}</p> : null}
-      {run.checking || run.divergence ? <Shown hazards={hazards} show={show} /> : null}
+      {run.checking || run.divergence ? <Shown hazards={hazards} places={explained.data?.places ?? {}} show={show} /> : null}
       <Limits run={run} />
       {run.divergence ? <Diverged divergence={run.divergence} hazards={hazards} show={show} /> : null}
       {run.findings.length > 0 ? <Findings run={run} /> : null}
@@ -39,14 +39,14 @@ export function StoryView(
 }
 
 /** The hazards that lines show, those that cost most first. */
-function Shown({ hazards, show }: { hazards: readonly RiskRow[]; show: (at: number) => void }) {
+function Shown({ hazards, ...linked }: Linked & { hazards: readonly RiskReport[] }) {
   if (hazards.length === 0) return null;
   return (
     <section data-shown-hazards>
       <h2>What the lines show</h2>
       <ul>
         {hazards.map(({ page, kind, sentences }) => (
-          <li key={page} data-shown-hazard={page}><strong>{`${page}, ${kind}: `}</strong>{sentences.slice(0, 1).map((one) => <Line key={one.text} line={one} show={show} />)}</li>
+          <li key={page} data-shown-hazard={page}><strong>{`${page}, ${kind}: `}</strong>{sentences.slice(0, 1).map((one) => <Line key={one.text} line={one} {...linked} />)}</li>
         ))}
       </ul>
     </section>
@@ -101,7 +101,7 @@ function Names({ title, names }: { title: string; names: readonly string[] }) {
 function Diverged(
   { divergence, hazards, show }: {
     divergence: Divergence;
-    hazards: readonly RiskRow[];
+    hazards: readonly RiskReport[];
     show: (at: number) => void;
   },
 ) {
