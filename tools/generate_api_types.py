@@ -76,8 +76,7 @@ def structs() -> Iterator[type[msgspec.Struct]]:
 
 def _interface(struct: type[msgspec.Struct]) -> Iterator[str]:
     text = inspect.cleandoc(struct.__doc__ or "").partition("\n\nParameters\n")[0]
-    lines = text.splitlines()
-    yield f"/** {' '.join(lines)} */"
+    yield f"/** {' '.join(text.splitlines())} */"
     yield f"export interface {struct.__name__} {{"
     for one in msgspec.structs.fields(struct):
         kinds = [kind for kind in _parts(one.type) if kind is not msgspec.UnsetType]
@@ -104,8 +103,8 @@ def _type(kind: Any) -> str:
         return _union(kind)
     if inspect.isclass(kind) and issubclass(kind, Enum):
         return " | ".join(f'"{one.value}"' for one in kind)
-    if origin is tuple:
-        assert inside[1:] == (...,), f"{kind}: only tuples of any length"
+    if origin in (tuple, list):
+        assert inside[1:] in ((), (...,)), f"{kind}: only tuples of any length"
         element = " | ".join(_type(one) for one in _parts(inside[0]))
         return f"readonly ({element})[]" if " " in element else f"readonly {element}[]"
     if origin is dict:

@@ -267,8 +267,7 @@ def test_no_command_line_has_the_key(
     assert not Path(url2pathname(urlsplit(given).path)).exists()
 
 
-def test_without_a_word_the_sample_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "cached_graph_folder", lambda: None)
+def test_without_a_word_the_sample_is_opened() -> None:
     opener = Opener(Checker(core_lookup()))
     try:
         (source,) = opener.open_all([])
@@ -279,17 +278,6 @@ def test_without_a_word_the_sample_is_opened(monkeypatch: pytest.MonkeyPatch) ->
         assert run.opened.total > 4000
     finally:
         opener.close()
-
-
-def test_a_graph_in_the_cache_is_opened_beside_the_sample(
-    monkeypatch: pytest.MonkeyPatch, small_graph: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "canvass" / "graphs").mkdir(parents=True)
-    (tmp_path / "canvass" / "graphs" / small_graph.name).symlink_to(small_graph)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    sources = list(Opener(Checker(core_lookup())).open_all([]))
-
-    assert [source.kind for source in sources] == ["run", "graph"]
 
 
 def test_an_installation_without_the_sample_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

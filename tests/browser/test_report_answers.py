@@ -86,28 +86,33 @@ def server(
 def test_the_summary_is_reported(server: Asked) -> None:
     report = server.get(api.ReportView, "/report/night")
 
-    assert report.counts == {"CONFORMS": MORE + 1, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
-    assert (report.events, report.divergences, report.events_per_second) == (1000, 3, 500.0)
-    assert report.checked_in_part == 2
+    found = report.summary
+    assert found.verdicts == {"CONFORMS": MORE + 1, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
+    assert (found.events, found.divergences, found.events_per_second) == (1000, 3, 500.0)
+    assert found.checked_in_part == 2
+    assert found.listed == []
     assert report.revisions == (
         "240 runs: Aeron 1.52.2 (member 0); revision 1.50 of the spec",
         "1 run: revision 1.49",
     )
-    assert report.never_taken == ("Terminate",)
-    assert [(one.name, one.events) for one in report.coverage] == [("Canvass", 9), ("Restart", 3)]
+    assert found.never_taken == ["Terminate"]
+    assert found.coverage == {"Canvass": 9, "Restart": 3}
 
 
 def test_an_example_that_is_there_can_be_opened_and_one_that_is_gone_not(server: Asked) -> None:
-    known, gone = server.get(api.ReportView, "/report/night").clusters
+    report = server.get(api.ReportView, "/report/night")
+    example, gone = report.examples
 
-    assert (gone.example, gone.example_run_id, gone.message) == (None, "gone-7", "<b>x</b>")
-    assert known.example is not None
-    run = server.get(api.RunView, f"/run/{known.example}")
+    assert gone is None
+    last = report.summary.clusters[1]
+    assert (last.example_run_id, last.example_reason) == ("gone-7", "<b>x</b>")
+    assert example is not None
+    run = server.get(api.RunView, f"/run/{example}")
     assert run.run_id == "bad"
-    checked = server.store.content("run", known.example).checked
+    checked = server.store.content("run", example).checked
     assert checked.done.wait(60)
-    assert server.get(api.RunView, f"/run/{known.example}").verdict == "DIVERGES"
-    assert server.get(api.Lanes, f"/run/{known.example}/lanes").total == run.events
+    assert server.get(api.RunView, f"/run/{example}").verdict == "DIVERGES"
+    assert server.get(api.Lanes, f"/run/{example}/lanes").total == run.events
 
 
 def test_every_run_is_on_one_page_and_what_is_wrong_comes_first(server: Asked) -> None:

@@ -179,20 +179,6 @@ def test_a_document_with_a_wrong_step_is_refused_with_the_place(tmp_path: Path) 
     )
 
 
-@pytest.mark.parametrize("digits", [4_301, 100_000])
-def test_an_integer_with_too_many_digits_is_refused_in_plain_words(
-    tmp_path: Path, digits: int
-) -> None:
-    path = tmp_path / "c.json"
-    path.write_text('{"states": [{"x": {"#bigint": "-' + "9" * digits + '"}}]}')
-    with pytest.raises(CounterexampleError) as refusal:
-        read_counterexample(path)
-
-    assert str(refusal.value) == (
-        f"{path}: not a counterexample: a #bigint has {digits:,} digits; at most 4,300 are read"
-    )
-
-
 def test_bytes_that_are_no_text_and_files_that_are_not_there_are_refused(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_bytes(b"\xff\xfe{}")
     for name in ("c.json", "none.json"):

@@ -14,6 +14,12 @@ from msgspec import UNSET, UnsetType, field
 from canvass.browser.api_runs import *  # noqa: F403 - all of them, under one name
 from canvass.browser.api_runs import Data, Lanes
 from canvass.conformance.operators import Operator
+from canvass.corpus.summary import (  # noqa: F401 - for the page's types
+    DivergenceClassSummary,
+    EarlierUnit,
+    Listed,
+    Summary,
+)
 from canvass.lanes.of_run import Change
 
 
@@ -204,29 +210,6 @@ class Projection(Data, frozen=True):
     """The number of rarest values of the expression that have no node."""
 
 
-class ActionCoverage(Data, frozen=True):
-    """How many events have an action."""
-
-    name: str
-    events: int
-
-
-class ReportCluster(Data, frozen=True):
-    """Divergences of one class and action."""
-
-    signature: str
-    divergence_class: str
-    action: str
-    count: int
-    runs: int
-    example: str | None
-    """Id of the run as a source; null if the run is gone."""
-    example_run_id: str
-    member: int
-    step: int
-    message: str
-
-
 class ReportRun(Data, frozen=True):
     """A run of a report or corpus."""
 
@@ -270,20 +253,12 @@ class ReportView(Data, frozen=True):
 
     id: str
     title: str
-    counts: dict[str, int]
-    """Runs by verdict."""
-    checked_in_part: int
-    """Runs that conform, but were not checked against all safety properties."""
+    summary: Summary
+    """Without the runs that it lists."""
     revisions: tuple[str, ...]
     """A text for each choice of a revision, with its runs; of imported runs with the releases."""
-    events: int
-    divergences: int
-    seconds: float
-    events_per_second: float
-    clusters: tuple[ReportCluster, ...]
-    cluster_count: int
-    coverage: tuple[ActionCoverage, ...]
-    never_taken: tuple[str, ...]
+    examples: tuple[str | None, ...]
+    """For each class of divergences the id of its example as a source; null if the run is gone."""
     runs: ReportRuns
 
 

@@ -38,8 +38,6 @@ from canvass.tlc.results import Violation
 
 _MODEL: Final = re.compile(r"\bMCHazard(\d|10)(?!\d)")
 """The name of a model that shows a hazard has the hazard's number."""
-MAX_DIGITS: Final = 4_300
-"""Most digits of an integer: Python's default limit."""
 MAX_BYTES: Final = 256 << 20
 """Largest file: with 10 kB for a state of a cluster, it has 25,000 states."""
 
@@ -261,22 +259,12 @@ def plain(value: Any) -> Any:
         return {name: plain(one) for name, one in value.items()}
     inside = value[special]
     if special == "#bigint":
-        return _big_integer(inside)
+        return int(inside)
     if special in ("#tup", "#set"):
         return [plain(one) for one in inside]
     if special == "#map":
         return {value_text(plain(key)): plain(one) for key, one in inside}
     return str(inside)
-
-
-def _big_integer(text: Any) -> int:
-    """Read an integer of ITF."""
-    digits = text.removeprefix("-") if isinstance(text, str) else ""
-    if not (digits.isascii() and digits.isdecimal()):
-        raise TypeError("a #bigint is a string of digits")
-    if len(digits) > MAX_DIGITS:
-        raise TypeError(f"a #bigint has {len(digits):,} digits; at most {MAX_DIGITS:,} are read")
-    return int(text)
 
 
 def acting(before: dict[str, Any] | None, after: dict[str, Any], action: str) -> str:

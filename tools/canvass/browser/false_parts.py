@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from xml.etree.ElementTree import Element
@@ -71,22 +71,16 @@ def literal(value: Any) -> str:
             return f"[{_JOIN.join(fields)}]"
 
 
-@dataclass(frozen=True, slots=True)
-class _Spot:
-    """Lines and columns of an expression in its module, from 1; the end is inside."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-    @classmethod
-    def of(cls, node: Element) -> _Spot:
-        places = [f"location/{what}/{end}" for end in ("begin", "end") for what in _PLACE]
-        return cls(*(int(node.findtext(place) or 0) for place in places))
+Spot = tuple[int, int, int, int]
+"""The first line and column of an expression in its module, and the last, from 1."""
 
 
-_PLACE: Final = ("line", "column")
+def _spot(node: Element) -> Spot:
+    begin, end, first, last = (
+        int(node.findtext(f"location/{one}") or 0)
+        for one in ("line/begin", "line/end", "column/begin", "column/end")
+    )
+    return begin, first, end, last
 
 
 @dataclass
@@ -95,13 +89,14 @@ class _Formula:
 
     symbols: Mapping[str, Element]
     lines: Sequence[str]
-    parts: list[_Spot] = field(default_factory=list)
+    parts: list[Spot] = field(default_factory=list)
 
-    def text(self, spot: _Spot) -> str:
+    def text(self, spot: Spot) -> str:
         """Give the text of an expression at its own columns: lists of conjuncts depend on them."""
-        found = list(self.lines[spot.line - 1 : spot.end_line])
-        found[-1] = found[-1][: spot.end_column]
-        found[0] = " " * (spot.column - 1) + found[0][spot.column - 1 :]
+        begin, first, end, last = spot
+        found = list(self.lines[begin - 1 : end])
+        found[-1] = found[-1][:last]
+        found[0] = " " * (first - 1) + found[0][first - 1 :]
         return "\n" + "\n".join(found) + "\n"
 
     def name(self, node: Element) -> str:
@@ -111,26 +106,24 @@ class _Formula:
 
     def false_in(self, node: Element, bound: tuple[str, ...] = ()) -> str:
         """Write the set of the false parts of an expression, each with what makes it false."""
-        here, name, operands = _Spot.of(node), self.name(node), node.findall("operands/*")
+        here, name, operands = _spot(node), self.name(node), node.findall("operands/*")
         if node.tag == "LetInNode":
             body = node.findall("body/*")[0]
-            inside = _Spot.of(body)
-            defined = self.text(replace(here, end_line=inside.line, end_column=inside.column - 1))
+            line, column, _, _ = _spot(body)
+            defined = self.text((*here[:2], line, column - 1))
             return f"{defined.rstrip('( ' + chr(10))}\n{self.false_in(body, bound)}"
         if name in ("$ConjList", "\\land"):
             return f"UNION {{{', '.join(self.false_in(one, bound) for one in operands)}}}"
         if name == "=>":
             given, implied = operands
-            return (
-                f"(IF {self.text(_Spot.of(given))} THEN {self.false_in(implied, bound)} ELSE {{}})"
-            )
+            return f"(IF {self.text(_spot(given))} THEN {self.false_in(implied, bound)} ELSE {{}})"
         if name == "$BoundedForall" and node.find("boundSymbols/bound/tuple") is None:
             names, domains = list[str](), list[str]()
             for one in node.iterfind("boundSymbols/bound"):
                 *variables, domain = (each for each in one)
                 own = [self.symbols[each.findtext("UID") or ""] for each in variables]
                 names += (listed := [each.findtext("uniquename") or "" for each in own])
-                domains.append(f"{', '.join(listed)} \\in {self.text(_Spot.of(domain))}")
+                domains.append(f"{', '.join(listed)} \\in {self.text(_spot(domain))}")
             inner = self.false_in(operands[0], (*bound, *names))
             return f"UNION {{{inner} : {', '.join(domains)}}}"
         self.parts.append(here)
@@ -145,7 +138,7 @@ class _Formula:
         if name in _UNTOLD or node.find("boundSymbols") is not None:
             return
         for one in node.findall("operands/OpApplNode"):
-            text = self.text(_Spot.of(one))
+            text = self.text(_spot(one))
             label = " ".join(text.split())
             if label not in bound:
                 yield shortened(label, LABEL_CHARS), text
@@ -242,19 +235,19 @@ def _formula(title: str, name: str, states: Sequence[State], folder: Path) -> ap
     what, of_steps = found.false_in(body), body.findtext("level") == str(_ACTION_LEVEL)
     left_out = max(0, len(states) - MOST_STATES)
     text = _root_module(module, states[left_out:], what, of_steps=of_steps)
-    whole = _Spot.of(definition)
-    lines = tuple(found.lines[whole.line - 1 : whole.end_line])
+    first, _, last, _ = _spot(definition)
+    lines = tuple(found.lines[first - 1 : last])
     begin = left_out if of_steps else left_out - 1
     return api.Formula(
         note="",
-        operator=Operator(file.stem, whole.line, lines),
+        operator=Operator(file.stem, first, lines),
         parts=tuple(
             api.FalsePart(
                 state=begin + at,
-                line=spot.line - whole.line + 1,
-                column=spot.column,
-                end_line=spot.end_line - whole.line + 1,
-                end_column=spot.end_column,
+                line=line - first + 1,
+                column=column,
+                end_line=end_line - first + 1,
+                end_column=end_column,
                 values=tuple(
                     f"{label} = {shortened(value, LABEL_CHARS)}"
                     for label, value in told
@@ -263,7 +256,7 @@ def _formula(title: str, name: str, states: Sequence[State], folder: Path) -> ap
             )
             for at, parts in _evaluated(text, config, module)
             for number, told in sorted(parts)[:MOST_PARTS]
-            for spot in [found.parts[number - 1]]
+            for line, column, end_line, end_column in [found.parts[number - 1]]
         ),
     )
 

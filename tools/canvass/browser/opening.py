@@ -20,11 +20,9 @@ from canvass.browser.reports import OpenCorpus, OpenReport, Place
 from canvass.browser.sources import Lazy, Source, shown
 from canvass.browser.verdicts import Checker, RunSource
 from canvass.conformance.report import natural
-from canvass.conformance.step_lookup import default_cache
 from canvass.conformance.verify import make_lookup
 from canvass.corpus.plan import UnitKind, list_units
 from canvass.graph import GraphError
-from canvass.graph.build import cache_folder, load_model
 from canvass.traces.errors import TraceError
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.schema import RUN_ID_PATTERN
@@ -32,8 +30,6 @@ from canvass.traces.schema import RUN_ID_PATTERN
 _HERE: Final = Path(__file__).resolve().parent
 _PACKAGED_SAMPLE: Final = _HERE / "sample" / "b-leader-killed"
 _CHECKOUT_SAMPLE: Final = _HERE.parents[2] / "samples" / "aeron" / "b-leader-killed"
-SAMPLE_GRAPHS: Final = ("MCMemberGraph3", "MCMemberGraph2", "MCMemberGraph1")
-"""The first of these models whose graph is in the user's cache is opened beside the sample."""
 
 
 class OpenError(Exception):
@@ -196,7 +192,7 @@ class Opener:
         return Source("run", title, detail, logs, Lazy(make))
 
     def samples(self) -> Iterator[Source]:
-        """Give the sample run, and a state graph if the user's cache has one.
+        """Give the sample run.
 
         Raises
         ------
@@ -206,11 +202,8 @@ class Opener:
         for folder in (_PACKAGED_SAMPLE, _CHECKOUT_SAMPLE):
             if folder.is_dir():
                 yield self.aeron_source(folder)
-                break
-        else:
-            raise OpenError("this installation carries no sample run; name one")
-        if (graph := cached_graph_folder()) is not None:
-            yield graph_source(graph)
+                return
+        raise OpenError("this installation carries no sample run; name one")
 
 
 def usable_graphs(paths: Iterable[Path]) -> list[Path]:
@@ -244,12 +237,3 @@ def counterexample_source(path: Path) -> Source:
     """Give the source of a counterexample."""
     content = Lazy(lambda: read_counterexample(path))
     return Source("counterexample", path.name, shown(path), path, content)
-
-
-def cached_graph_folder() -> Path | None:
-    """Find a state graph of the current spec in the user's cache."""
-    for name in SAMPLE_GRAPHS:
-        folder = cache_folder(load_model(name), default_cache() / "graphs")
-        if (folder / "manifest.json").is_file():
-            return folder
-    return None

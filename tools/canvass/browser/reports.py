@@ -17,19 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from msgspec.structs import replace
 
 from canvass.browser import api
 from canvass.browser.questions import Refusal, bad_request
 from canvass.browser.sources import Lazy, Source, shown
 from canvass.conformance.findings import reason_text
 from canvass.conformance.report import natural
-from canvass.corpus.summary import (
-    VERDICTS,
-    DivergenceClassSummary,
-    Summary,
-    read_summary,
-    revision_texts,
-)
+from canvass.corpus.summary import VERDICTS, Summary, read_summary, revision_texts
 from canvass.traces.errors import TraceError
 
 PAGE: Final = 100
@@ -107,35 +102,15 @@ class OpenReport:
         return api.ReportView(
             id=source_id,
             title=self.folder.resolve().name,
-            counts={name: summary.verdicts.get(name, 0) for name in VERDICTS},
-            checked_in_part=summary.checked_in_part,
+            summary=replace(summary, listed=[], earlier_listed=[]),
             revisions=tuple(revision_texts(summary)),
-            events=summary.events,
-            divergences=summary.divergences,
-            seconds=summary.seconds,
-            events_per_second=summary.events_per_second,
-            clusters=tuple(self._cluster(one, source_id) for one in summary.clusters),
-            cluster_count=summary.cluster_count,
-            coverage=tuple(
-                api.ActionCoverage(action, events) for action, events in summary.coverage.items()
+            examples=tuple(
+                None
+                if (at := self._number_of(one.example_source, one.example_run_id)) is None
+                else run_name(source_id, at)
+                for one in summary.clusters
             ),
-            never_taken=tuple(summary.never_taken),
             runs=self.runs(source_id, "", "", 0),
-        )
-
-    def _cluster(self, cluster: DivergenceClassSummary, source_id: str) -> api.ReportCluster:
-        number = self._number_of(cluster.example_source, cluster.example_run_id)
-        return api.ReportCluster(
-            signature=f"{cluster.divergence_class}: {cluster.name}",
-            divergence_class=cluster.divergence_class,
-            action=cluster.name,
-            count=cluster.count,
-            runs=cluster.runs,
-            example=None if number is None else run_name(source_id, number),
-            example_run_id=cluster.example_run_id,
-            member=cluster.example_member_id,
-            step=cluster.example_step,
-            message=cluster.example_reason,
         )
 
     def _number_of(self, source: str, run_id: str) -> int | None:

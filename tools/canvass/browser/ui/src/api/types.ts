@@ -450,6 +450,59 @@ export interface ExplanationView {
   readonly leftOut: number;
 }
 
+/** The divergences of one kind: one class, at one action or property. */
+export interface DivergenceClassSummary {
+  readonly divergenceClass: string;
+  readonly name: string;
+  readonly count: number;
+  readonly runs: number;
+  readonly exampleRunId: string;
+  readonly exampleSource: string;
+  readonly exampleMemberId: number;
+  readonly exampleStep: number;
+  readonly exampleReason: string;
+}
+
+/** An unchanged unit with runs that did not conform when they were verified. */
+export interface EarlierUnit {
+  readonly source: string;
+  readonly verdicts: { readonly [name: string]: number };
+}
+
+/** A run that does not conform, or a malformed unit. */
+export interface Listed {
+  readonly source: string;
+  readonly runId: string | null;
+  readonly verdict: string;
+  readonly events: number;
+  readonly reason: string;
+}
+
+/** The result of a batch verification. */
+export interface Summary {
+  readonly schema: "canvass.batch/4";
+  readonly version: string;
+  readonly corpora: readonly string[];
+  readonly runs: number;
+  readonly events: number;
+  readonly verdicts: { readonly [name: string]: number };
+  readonly checkedInPart: number;
+  readonly revisions: { readonly [name: string]: number };
+  readonly divergences: number;
+  readonly clusters: readonly DivergenceClassSummary[];
+  readonly clusterCount: number;
+  readonly listed: readonly Listed[];
+  readonly listedCount: number;
+  readonly coverage: { readonly [name: string]: number };
+  readonly earlier: { readonly [name: string]: number };
+  readonly earlierListed: readonly EarlierUnit[];
+  readonly earlierListedCount: number;
+  readonly neverTaken: readonly string[];
+  readonly askedSteps: number;
+  readonly seconds: number;
+  readonly eventsPerSecond: number;
+}
+
 /** The number of edges with one action. */
 export interface ActionCount {
   readonly name: string;
@@ -604,26 +657,6 @@ export interface Projection {
   readonly leftOutClasses: number;
 }
 
-/** How many events have an action. */
-export interface ActionCoverage {
-  readonly name: string;
-  readonly events: number;
-}
-
-/** Divergences of one class and action. */
-export interface ReportCluster {
-  readonly signature: string;
-  readonly divergenceClass: string;
-  readonly action: string;
-  readonly count: number;
-  readonly runs: number;
-  readonly example: string | null;
-  readonly exampleRunId: string;
-  readonly member: number;
-  readonly step: number;
-  readonly message: string;
-}
-
 /** A run of a report or corpus. */
 export interface ReportRun {
   readonly runId: string;
@@ -657,17 +690,9 @@ export interface CorpusView {
 export interface ReportView {
   readonly id: string;
   readonly title: string;
-  readonly counts: { readonly [name: string]: number };
-  readonly checkedInPart: number;
+  readonly summary: Summary;
   readonly revisions: readonly string[];
-  readonly events: number;
-  readonly divergences: number;
-  readonly seconds: number;
-  readonly eventsPerSecond: number;
-  readonly clusters: readonly ReportCluster[];
-  readonly clusterCount: number;
-  readonly coverage: readonly ActionCoverage[];
-  readonly neverTaken: readonly string[];
+  readonly examples: readonly (string | null)[];
   readonly runs: ReportRuns;
 }
 

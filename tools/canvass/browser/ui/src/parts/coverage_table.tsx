@@ -1,21 +1,18 @@
 // The events of each action.
 
-import type { ActionCoverage } from "../api/types";
 import { Table } from "./table";
 
-export function CoverageTable(
-  { rows }: { rows: readonly ActionCoverage[] },
-) {
+export function CoverageTable({ coverage }: { coverage: { readonly [action: string]: number } }) {
   return (
     <Table class="events coverage">
       <thead>
         <tr><th>action</th><th class="number">events</th></tr>
       </thead>
       <tbody>
-        {rows.map((row) => (
-          <tr key={row.name} data-action={row.name}>
-            <td>{row.name}</td>
-            <td class="number">{row.events.toLocaleString("en")}</td>
+        {Object.entries(coverage).map(([action, events]) => (
+          <tr key={action} data-action={action}>
+            <td>{action}</td>
+            <td class="number">{events.toLocaleString("en")}</td>
           </tr>
         ))}
       </tbody>

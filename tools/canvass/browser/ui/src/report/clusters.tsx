@@ -1,7 +1,7 @@
 // Classes of divergences, the most frequent first; each opens an example run.
 
 import { useEffect, useRef } from "preact/hooks";
-import type { ReportCluster, ReportView } from "../api/types";
+import type { DivergenceClassSummary, ReportView } from "../api/types";
 import { plural } from "../words/visible";
 
 export function Clusters(
@@ -14,29 +14,33 @@ export function Clusters(
     list: (name: string) => void;
   },
 ) {
+  const { clusters, clusterCount } = report.summary;
   return (
     <>
       <ol class="clusters">
-        {report.clusters.map((cluster, place) => (
+        {clusters.map((cluster, place) => (
           <Cluster
-            key={cluster.signature}
+            key={`${cluster.divergenceClass} ${cluster.name}`}
             cluster={cluster}
+            isThere={report.examples[place] != null}
             chosen={place === at}
             choose={() => setAt(place)}
             show={() => show(place)}
-            list={() => list(cluster.action)}
+            list={() => list(cluster.name)}
           />
         ))}
       </ol>
-      {report.clusterCount > report.clusters.length
-        ? <p class="soft">{`${plural(report.clusterCount - report.clusters.length, "class", "classes")} of divergences left out`}</p> : null}
+      {clusterCount > clusters.length
+        ? <p class="soft">{`${plural(clusterCount - clusters.length, "class", "classes")} of divergences left out`}</p> : null}
     </>
   );
 }
 
 function Cluster(
-  { cluster, chosen, choose, show, list }: {
-    cluster: ReportCluster;
+  { cluster, isThere, chosen, choose, show, list }: {
+    cluster: DivergenceClassSummary;
+    /** Whether its example run can be opened. */
+    isThere: boolean;
     chosen: boolean;
     choose: () => void;
     show: () => void;
@@ -48,19 +52,19 @@ function Cluster(
     if (chosen) place.current?.scrollIntoView({ block: "nearest" });
   }, [chosen]);
   return (
-    <li ref={place} class={`cluster${chosen ? " is-chosen" : ""}`} data-signature={cluster.signature}>
+    <li ref={place} class={`cluster${chosen ? " is-chosen" : ""}`} data-signature={`${cluster.divergenceClass}: ${cluster.name}`}>
       <p class="cluster-head">
         <strong class="cluster-count">{cluster.count.toLocaleString("en")}</strong>
-        <span class="cluster-name">{cluster.action || cluster.divergenceClass}</span>
+        <span class="cluster-name">{cluster.name || cluster.divergenceClass}</span>
         <span class="tag">{cluster.divergenceClass}</span>
         <span class="soft">{`in ${plural(cluster.runs, "run")}`}</span>
         <button type="button" class="inline" onClick={list} data-list-runs>runs with this as first divergence</button>
       </p>
-      <p>{cluster.message}</p>
+      <p>{cluster.exampleReason}</p>
       <p class="soft">
-        {`For example ${cluster.exampleRunId}, member ${cluster.member}`}
-        {cluster.step < 0 ? ". " : `, step ${cluster.step}. `}
-        {cluster.example ? (
+        {`For example ${cluster.exampleRunId}, member ${cluster.exampleMemberId}`}
+        {cluster.exampleStep < 0 ? ". " : `, step ${cluster.exampleStep}. `}
+        {isThere ? (
           <button type="button" onFocus={choose} onClick={show}>Open this run</button>
         ) : "The run is no longer at its place."}
       </p>
