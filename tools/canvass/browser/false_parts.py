@@ -33,7 +33,7 @@ MOST_PARTS: Final = 12
 """Most false instances of a state in an answer."""
 _ROOT: Final = "FalseParts"
 _ACTION_LEVEL: Final = 2
-_UNTOLD: Final = ("$DisjList", "\\lor", "$IfThenElse", "$Case")
+_UNSHOWN: Final = ("$DisjList", "\\lor", "$IfThenElse", "$Case")
 """Operators whose operands have no values that say more, or are not all evaluated."""
 _JOIN: Final = ",\n"
 """Between the items of a literal: SANY's time is quadratic in the length of a line."""
@@ -128,14 +128,14 @@ class _Formula:
             return f"UNION {{{inner} : {', '.join(domains)}}}"
         self.parts.append(here)
         values = [*((one, one) for one in bound), *self._operands(node, name, bound)]
-        told = ", ".join(f"<<{format_string(label)}, ToString({text})>>" for label, text in values)
-        return f"(IF {self.text(here)} THEN {{}} ELSE {{<<{len(self.parts)}, <<{told}>>>>}})"
+        shown = ", ".join(f"<<{format_string(label)}, ToString({text})>>" for label, text in values)
+        return f"(IF {self.text(here)} THEN {{}} ELSE {{<<{len(self.parts)}, <<{shown}>>>>}})"
 
     def _operands(
         self, node: Element, name: str, bound: Sequence[str]
     ) -> Iterator[tuple[str, str]]:
         """Give the operands whose values say why a part is false."""
-        if name in _UNTOLD or node.find("boundSymbols") is not None:
+        if name in _UNSHOWN or node.find("boundSymbols") is not None:
             return
         for one in node.findall("operands/OpApplNode"):
             text = self.text(_spot(one))
@@ -186,7 +186,7 @@ def _root_module(module: Path, states: Sequence[State], what: str, *, of_steps: 
     """Write the module that goes through the states and prints the false parts in each."""
     names = list(map(check_identifier, states[0]))
     records = (literal({name: one[name] for name in names}) for one in states)
-    told = "PrintT(<<canvassAt, FalseIn>>)"
+    shown = "PrintT(<<canvassAt, FalseIn>>)"
     return "\n".join(
         (
             f"---- MODULE {_ROOT} ----\nEXTENDS {module.stem}, TLC\nVARIABLE canvassAt",
@@ -196,8 +196,8 @@ def _root_module(module: Path, states: Sequence[State], what: str, *, of_steps: 
             *(f"  /\\ {name} = CanvassStates[1].{name}" for name in names),
             "CanvassNext == canvassAt < Len(CanvassStates) /\\ canvassAt' = canvassAt + 1",
             *(f"  /\\ {name}' = CanvassStates[canvassAt + 1].{name}" for name in names),
-            f"  /\\ {told}" if of_steps else "",
-            f"CanvassSay == {'TRUE' if of_steps else told}\n====\n",
+            f"  /\\ {shown}" if of_steps else "",
+            f"CanvassSay == {'TRUE' if of_steps else shown}\n====\n",
         )
     )
 
@@ -250,12 +250,12 @@ def _formula(title: str, name: str, states: Sequence[State], folder: Path) -> ap
                 end_column=end_column,
                 values=tuple(
                     f"{label} = {shortened(value, LABEL_CHARS)}"
-                    for label, value in told
+                    for label, value in shown
                     if label != value
                 ),
             )
             for at, parts in _evaluated(text, config, module)
-            for number, told in sorted(parts)[:MOST_PARTS]
+            for number, shown in sorted(parts)[:MOST_PARTS]
             for line, column, end_line, end_column in [found.parts[number - 1]]
         ),
     )
