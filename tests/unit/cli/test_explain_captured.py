@@ -17,17 +17,6 @@ PAGE = ROOT / "docs" / "findings" / "L-A.md"
 Command = Callable[..., tuple[int, str, str]]
 
 
-def test_the_leader_that_waits_for_ever_is_stuck(command: Command) -> None:
-    code, out, _ = command("explain", SAMPLE, "--format", "json")
-    stuck = json.loads(out)["stuck"]
-    waits = [one for one in stuck if one["state"] == "LEADER_LOG_REPLICATION"]
-
-    assert code == 0
-    assert [one["memberId"] for one in waits] == [2]
-    assert waits[0]["durationMs"] > 74_000
-    assert waits[0]["page"] == "L-A"
-
-
 def test_no_position_is_named_without_reports(command: Command, tmp_path: Path) -> None:
     for member in (0, 1, 2):
         with gzip.open(SAMPLE / f"member-{member}.log.gz", "rt") as log:

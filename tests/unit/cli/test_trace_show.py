@@ -23,21 +23,6 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_whole_run_is_shown(
-    command: Command, run_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    ended = command("trace", "show", run_folder)
-
-    assert ended.code == 0
-    lines = ended.out.splitlines()
-    assert lines[0].split() == ["member", "0", "member", "1", "member", "2"]
-    assert ended.out.count("● ") == 200
-    assert "◀" in ended.out
-    assert "electionState: CANVASS → NOMINATE" in ended.out
-    assert max(map(len, lines)) <= 120
-
-
 @pytest.mark.parametrize("width", [60, 90, 200])
 def test_the_width_is_kept(
     command: Command, run_folder: Path, width: int, monkeypatch: pytest.MonkeyPatch

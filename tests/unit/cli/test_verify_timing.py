@@ -29,17 +29,6 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_a_run_with_true_times_is_said_to_conform_with_some_timing(
-    imported: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["verify", str(imported)]) == 0
-
-    shown = capsys.readouterr().out
-    assert "CONFORMS: revision 1.50 of the spec allows every step. The spec has no clock" in shown
-    assert "timeouts 11, elections begun 4, sets of members that are heard from" in shown
-    assert "timing warning" not in shown
-
-
 def test_every_form_of_report_has_the_warnings(
     imported: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
