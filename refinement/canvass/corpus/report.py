@@ -52,8 +52,7 @@ def to_html(summary: Summary, new: _New = None, folder: Path | None = None) -> s
 def to_text(summary: Summary, new: _New = None, out: str | None = None) -> str:
     """Return the lines for a terminal; ``out`` is the folder of the report, if there is one."""
     made = environment(_HERE, markup=False)
-    text = _rendered(made, "txt", summary, new, {"out": out and out.rstrip("/")})
-    return text.removesuffix("\n")
+    return _rendered(made, "txt", summary, new, {"out": out and out.rstrip("/")})
 
 
 def _rendered(
