@@ -42,73 +42,6 @@ _CATCHUP: Final = ACTION_NAMES.index("FollowerCatchupAwait")
 _LIVE_LOG: Final = ACTION_NAMES.index("FollowerLogAwait")
 
 
-def joining_rows(sequence: Sequence, before: Ints) -> Ints:
-    """Give the rows in which a member joins a log, if the row before is known."""
-    joins = (sequence.action == _CATCHUP) | (sequence.action == _LIVE_LOG)
-    return np.flatnonzero(joins & (before >= 0))
-
-
-def causes_of_joining(
-    sequence: Sequence,
-    before: Ints,
-    rows: Ints,
-    followed: Ints,
-    spans: Ints,
-    knows: NDArray[np.bool_],
-    found: NDArray[np.int8],
-    cause: Ints,
-) -> None:
-    """Note for each row that joins a log the step that permits it, or a problem.
-
-    Parameters
-    ----------
-    sequence, before
-        All events of a run, and the row before each one in its stream.
-    rows, followed
-        As `joining_rows` gives them, and for each row the leadership that is followed. It is
-        ``NO_LEADER`` if the leader has not led that term, another negative number if not known.
-    spans
-        For each leadership its first row and the row after its last one.
-    knows
-        For each member whether all its steps are recorded. Joining the log of another member is
-        never a problem.
-    found, cause
-        For each row of the sequence a problem or 0, and another row that must come before, or -1.
-        Rows that have a problem or a cause keep it.
-    """
-    if not len(rows):
-        return
-    commits = sequence.commit_position[before[rows]].tolist()
-    publication = sequence.publication_position
-    action, member, replays = sequence.action, sequence.member, sequence.replays
-    for row, leadership, commit in zip(rows.tolist(), followed.tolist(), commits, strict=True):
-        if found[row] or cause[row] >= 0:
-            continue
-        if leadership < 0:
-            found[row] = NOT_LED if leadership == NO_LEADER else 0
-            continue
-        low, high = spans[leadership].tolist()
-        if action[row] == _CATCHUP:
-            problem = NOT_GRANTED
-            at = low + _first_set(replays[low:high] >> member[row] & 1)
-        else:
-            problem = NOT_REACHED
-            at = low + int(np.searchsorted(publication[low:high], commit))
-        if at < high:
-            # After missing steps the first row that shows a position or a grant need not be the
-            # cause. A grant may also have come and gone among missing steps.
-            asked = before[low : at + 1] if problem == NOT_GRANTED else before[at : at + 1]
-            cause[row] = at if (asked >= -1).all() else -1
-        elif knows[member[low]]:
-            found[row] = problem
-
-
-def _first_set(bits: Ints) -> int:
-    """Give the place of the first bit that is set, or the number of bits if none is set."""
-    place = int(np.argmax(bits))
-    return place if bits[place] else len(bits)
-
-
 _NO_SOURCE: Final = -1
 """Instead of a leadership: the step records nothing, or the leadership is not known."""
 RESTART: Final = ACTION_NAMES.index("Restart")
@@ -360,40 +293,20 @@ def order_causes(
     """
     whole = np.array(complete, dtype=np.bool_)
     before = rows_before(sequence, empty=empty, replaced=replaced)
-    commits = _commits(sequence, before)
-    leaderships = find_leaderships(sequence, before)
-    source = _sources(sequence, before, leaderships, whole)
-    member = sequence.member
-    send_row = _rows_of_sends(sequence.sends_of)
-    send_of, found = _match_receipts(
-        sequence, member, send_row, _processes(sequence, before), whole
-    )
-    cause = _causes_of_recording(sequence, before, leaderships, source, whole, found)
+    causes = _Causes(sequence, before, whole)
+    send_row = np.repeat(np.arange(len(before), dtype=row_kind(len(before))), sequence.sends_of)
+    send_of = causes.of_receipts(send_row)
+    source = _sources(sequence, before, causes.leaderships, whole)
+    causes.of_records(source)
     # If a run began before its recording, earlier grants and writes are not known.
-    knows = whole & empty
-    joins = joining_rows(sequence, before)
-    causes_of_joining(
-        sequence,
-        before,
-        joins,
-        _Followed(sequence, leaderships, knows).after(before[joins]),
-        np.stack([leaderships.row, leaderships.end], axis=1),
-        knows,
-        found,
-        cause,
-    )
+    causes.of_joins(whole & empty)
+    member, found = sequence.member, causes.found
     starts = np.searchsorted(member, np.arange(member_count + 1, dtype=member.dtype))
     starts = starts.astype(np.int64)
     order = np.zeros(len(member), before.dtype)
     ordered = kernel.order_steps(
-        member,
-        starts,
-        send_of,
-        send_row,
-        cause,
-        commits,
-        found,
-        order,
+        *(member, starts, send_of, send_row),
+        *(causes.cause, _commits(sequence, before), found, order),
     )
     found[found == kernel.UNSEEN] = kernel.SOUND
     return Order(
@@ -401,63 +314,123 @@ def order_causes(
         before=before,
         order=order[:ordered],
         found=found,
-        leaderships=leaderships,
+        leaderships=causes.leaderships,
         source=source,
     )
 
 
-def _rows_of_sends(sends_of: Ints) -> Ints:
-    """Give for each message sent the row of the step that sends it."""
-    count = len(sends_of)
-    return np.repeat(np.arange(count, dtype=row_kind(count)), sends_of)
+class _Causes:
+    """Finds the causes of the rows of a run, one kind after another.
 
+    Parameters
+    ----------
+    sequence, before
+        All events of the run, and the row before each one in its stream.
+    whole
+        For each member whether all its steps are recorded.
 
-def _processes(sequence: Sequence, before: Ints) -> Ints:
-    """Give the first row of each process. After missing steps the process may be another one."""
-    return np.flatnonzero((sequence.action == RESTART) | (before < 0))
+    Attributes
+    ----------
+    found, cause
+        For each row a problem or 0, and another row that must come before, or -1. A row keeps its
+        first problem or cause.
+    """
 
+    def __init__(self, sequence: Sequence, before: Ints, whole: NDArray[np.bool_]) -> None:
+        self._sequence, self._before, self._whole = sequence, before, whole
+        self.leaderships = find_leaderships(sequence, before)
+        self.found = np.zeros(len(before), np.int8)
+        self.cause = np.full(len(before), -1, before.dtype)
 
-def _match_receipts(
-    sequence: Sequence,
-    member: NDArray[np.int8],
-    send_row: Ints,
-    processes: Ints,
-    whole: NDArray[np.bool_],
-) -> tuple[Ints, NDArray[np.int8]]:
-    """Give for each row the send of the message that it receives, or -1, and a problem or 0."""
-    ids = sequence.send_id
-    rises = bool((ids[1:] >= ids[:-1]).all())
-    by_id = None if rises else np.argsort(ids, kind="stable")
-    if by_id is not None:
-        ids = ids[by_id]
-    twice = np.flatnonzero(ids[1:] == ids[:-1]) + 1
-    if by_id is not None:
-        twice = by_id[twice]
-    received = sequence.received_id
-    at = np.searchsorted(ids, received)
-    sent = at < len(ids)
-    sent[sent] = ids[at[sent]] == received[sent]
-    kind = row_kind(max(len(member), len(ids)))
-    send_of = np.where(received < 0, -2, np.where(sent, at, -1)).astype(kind)
-    if by_id is not None:
-        sent = send_of >= 0
-        send_of[sent] = by_id[send_of[sent]]
-    found = np.zeros(len(member), np.int8)
-    kernel.match_receipts(
-        member,
-        sequence.received_from,
-        sequence.received_hash,
-        sequence.send_to,
-        sequence.send_hash,
-        send_row,
-        processes,
-        whole,
-        send_of,
-        found,
-    )
-    # A receipt of this id may be of either message.
-    found[send_row[twice]] = kernel.SENT_TWICE
-    return send_of, found
+    def of_receipts(self, send_row: Ints) -> Ints:
+        """Match receipts with sends, whose rows are given.
+
+        Returns for each row the send of the message that it receives, -1 if there is none, or -2
+        for a row without a receipt.
+        """
+        sequence = self._sequence
+        ids = sequence.send_id
+        rises = bool((ids[1:] >= ids[:-1]).all())
+        by_id = None if rises else np.argsort(ids, kind="stable")
+        if by_id is not None:
+            ids = ids[by_id]
+        twice = np.flatnonzero(ids[1:] == ids[:-1]) + 1
+        if by_id is not None:
+            twice = by_id[twice]
+        received = sequence.received_id
+        at = np.searchsorted(ids, received)
+        sent = at < len(ids)
+        sent[sent] = ids[at[sent]] == received[sent]
+        kind = row_kind(max(len(received), len(ids)))
+        send_of = np.where(received < 0, -2, np.where(sent, at, -1)).astype(kind)
+        if by_id is not None:
+            sent = send_of >= 0
+            send_of[sent] = by_id[send_of[sent]]
+        # After missing steps the process may be another one.
+        processes = np.flatnonzero((sequence.action == RESTART) | (self._before < 0))
+        kernel.match_receipts(
+            *(sequence.member, sequence.received_from, sequence.received_hash),
+            *(sequence.send_to, sequence.send_hash, send_row),
+            *(processes, self._whole, send_of, self.found),
+        )
+        # A receipt of this id may be of either message.
+        self.found[send_row[twice]] = kernel.SENT_TWICE
+        return send_of
+
+    def of_records(self, source: Ints) -> None:
+        """Find the steps that wrote what rows record of the logs of other members.
+
+        ``source`` has the leadership that each row records from.
+        """
+        sequence, led, before, found = self._sequence, self.leaderships, self._before, self.found
+        sound = found == kernel.SOUND
+        found[(source == NO_LEADER) & sound] = kernel.NO_LEADER
+        rows = np.flatnonzero((source >= 0) & sound)
+        rows = rows[sequence.member[led.row[source[rows]]] != sequence.member[rows]]
+        rows = rows[np.argsort(source[rows], kind="stable")]
+        for own in np.split(rows, np.flatnonzero(np.diff(source[rows])) + 1) if len(rows) else ():
+            e = int(source[own[0]])
+            written = sequence.publication_position[led.row[e] : led.end[e]]
+            at = np.searchsorted(written, sequence.recorded_position[own])
+            reached = at < len(written)
+            causes = led.row[e] + at[reached]
+            # After missing steps the time of the write is not known.
+            self.cause[own[reached]] = np.where(before[causes] >= -1, causes, -1)
+            if self._whole[led.member[e]]:
+                found[own[~reached]] = kernel.NOT_WRITTEN
+
+    def of_joins(self, knows: NDArray[np.bool_]) -> None:
+        """Find the steps that permit rows to join a log.
+
+        ``knows`` tells for each member whether all its steps since the start are recorded. Joining
+        the log of another member is never a problem.
+        """
+        sequence, led, before, found = self._sequence, self.leaderships, self._before, self.found
+        action, member = sequence.action, sequence.member
+        joins = (action == _CATCHUP) | (action == _LIVE_LOG)
+        rows = np.flatnonzero(joins & (before >= 0) & (found == 0) & (self.cause < 0))
+        followed = _Followed(sequence, led, knows).after(before[rows])
+        found[rows[followed == NO_LEADER]] = NOT_LED
+        rows, followed = rows[followed >= 0], followed[followed >= 0]
+        commits = sequence.commit_position[before[rows]].tolist()
+        for row, leadership, commit in zip(rows.tolist(), followed.tolist(), commits, strict=True):
+            low, high = int(led.row[leadership]), int(led.end[leadership])
+            if action[row] == _CATCHUP:
+                granted = sequence.replays[low:high] >> member[row] & 1
+                place = int(np.argmax(granted))
+                at = low + place if granted[place] else high
+                # A grant may also have come and gone among missing steps.
+                problem, seen = NOT_GRANTED, before[low : at + 1]
+            else:
+                written = sequence.publication_position[low:high]
+                at = low + int(np.searchsorted(written, commit))
+                problem, seen = NOT_REACHED, before[at : at + 1]
+            if at < high:
+                # After missing steps the first row that shows a position or a grant need not be
+                # the cause.
+                self.cause[row] = at if (seen >= -1).all() else -1
+            elif knows[member[low]]:
+                found[row] = problem
 
 
 def sent_twice(sequence: Sequence, row: int) -> tuple[int, int]:
@@ -469,33 +442,3 @@ def sent_twice(sequence: Sequence, row: int) -> tuple[int, int]:
     )
     first = next(first for at, first in firsts if first < at)
     return int(ids[first]), int(np.searchsorted(ends, first, side="right"))
-
-
-def _causes_of_recording(
-    sequence: Sequence,
-    before: Ints,
-    leaderships: Leaderships,
-    source: Ints,
-    whole: NDArray[np.bool_],
-    found: NDArray[np.int8],
-) -> Ints:
-    """Give for each row that records another member's log the step that wrote the log, or -1."""
-    cause = np.full(len(before), -1, before.dtype)
-    recorded = sequence.recorded_position
-    published = sequence.publication_position
-    sound = found == kernel.SOUND
-    found[(source == NO_LEADER) & sound] = kernel.NO_LEADER
-    rows = np.flatnonzero((source >= 0) & sound)
-    rows = rows[sequence.member[leaderships.row[source[rows]]] != sequence.member[rows]]
-    rows = rows[np.argsort(source[rows], kind="stable")]
-    for own in np.split(rows, np.flatnonzero(np.diff(source[rows])) + 1) if len(rows) else ():
-        e = int(source[own[0]])
-        written = published[leaderships.row[e] : leaderships.end[e]]
-        at = np.searchsorted(written, recorded[own])
-        reached = at < len(written)
-        causes = leaderships.row[e] + at[reached]
-        # After missing steps the time of the write is not known.
-        cause[own[reached]] = np.where(before[causes] >= -1, causes, -1)
-        if whole[leaderships.member[e]]:
-            found[own[~reached]] = kernel.NOT_WRITTEN
-    return cause
