@@ -130,6 +130,7 @@ def test_commands_print_what_their_transcript_says(
     rewrite: bool,
 ) -> None:
     monkeypatch.chdir(place)
+    monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr(Stages, "_plain_period_s", math.inf)  # However busy the machine is.
     before = {each.relative_to(place) for each in place.rglob("*")}
     kept = path.read_text("utf-8")

@@ -163,15 +163,17 @@ def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
 
 
 def _explanation(run: RunVerdict) -> Explanation | None:
-    """Explain leaders and elections of a run of bounded size."""
+    """Explain leaders and elections of a run of bounded size, from its logs if these were given."""
+    from canvass.cli.log_units import run_given
     from canvass.explanation.explanation import explain
-    from canvass.explanation.reading import read
+    from canvass.explanation.reading import read, read_each
     from canvass.traces.run import RUN_FILE
 
-    folder = Path(run.path)
+    folder, given = Path(run.path), Path(run_given(run).path)
     if not 0 < run.events <= _MAX_EXPLAINED or not (folder / RUN_FILE).is_file():
         return None
-    return explain(read(folder))
+    clusters = [] if given == folder else list(read_each(given).values())
+    return explain(clusters[0] if len(clusters) == 1 else read(folder))
 
 
 def _hazards(run: RunVerdict) -> list[RiskReport]:
