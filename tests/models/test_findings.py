@@ -7,16 +7,18 @@ import re
 import pytest
 
 from canvass.spec import load_manifest
-from support.findings import DIAGRAM, FINDINGS, NAMED, drawn, night_marks, redraw
+from support.findings import DIAGRAM, FINDINGS, NAMED, drawn, redraw
 
 PAGES = sorted(page for page in FINDINGS.glob("*.md") if page.name != "README.md")
+DRAWN = {"MCHazard6", "MCHazard8", "MCLiveA"}
+"""A push draws two behaviours that end in a violation, and one that goes on for ever."""
 DIAGRAMS = [
     pytest.param(
         page.name,
         found["model"],
         found["drawn"],
         id=found["model"],
-        marks=night_marks(found["model"]),
+        marks=[] if found["model"] in DRAWN else [pytest.mark.night],
     )
     for page in PAGES
     for found in DIAGRAM.finditer(page.read_text("utf-8"))
