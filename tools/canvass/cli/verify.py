@@ -13,20 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.options import (
-    Cache,
-    Graphs,
-    Page,
-    PathKind,
-    kind_of,
-    need_runs,
-)
-from canvass.cli.output import (
-    EXIT_ERROR,
-    emit,
-    write_file,
-    write_text,
-)
+from canvass.cli.options import Cache, Graphs, Page, PathKind, kind_of, need_runs
+from canvass.cli.output import EXIT_ERROR, emit, write_file, write_text
 
 if TYPE_CHECKING:
     from canvass.conformance.refused_step import RefusedStep
