@@ -44,6 +44,12 @@ NAMED: Final = re.compile(r"canvass check (\w+)")
 
 
 @functools.cache
+def models() -> dict[str, ModelEntry]:
+    """Read the models of the manifest by their names."""
+    return {model.name: model for model in load_manifest().models}
+
+
+@functools.cache
 def config_of(model: ModelEntry) -> TlcConfig:
     """Read the configuration of a model; that its module has its names is tested by running it."""
     return read_config(find_file(model.config))
@@ -80,17 +86,15 @@ def on_record() -> dict[str, str]:
 
 def put_on_record(name: str, digest: str) -> None:
     """Write down that a model ended as expected, and forget what is no model any more."""
-    known = [model.name for model in load_manifest().models]
     digests = {**on_record(), name: digest}
-    found = {one: digests[one] for one in sorted(known) if one in digests}
+    found = {one: digests[one] for one in sorted(models()) if one in digests}
     ON_RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
     on_record.cache_clear()
 
 
 def night_marks(name: str) -> list[pytest.MarkDecorator]:
     """Give the marks of a test of a model: those that take long are for the night."""
-    (model,) = [one for one in load_manifest().models if one.name == name]
-    return [pytest.mark.night] if model.model_set is ModelSet.NIGHT else []
+    return [pytest.mark.night] if models()[name].model_set is ModelSet.NIGHT else []
 
 
 @functools.cache
@@ -100,16 +104,15 @@ def run_of(name: str) -> ModelRun:
     With one thread TLC's depth is repeatable, so it is compared, too. The other processors have
     tests of their own.
     """
-    (entry,) = [one for one in load_manifest().models if one.name == name]
     settings = Settings(workers=1)
-    return run_model(spec_root(), entry, settings, lambda _: None)
+    return run_model(spec_root(), models()[name], settings, lambda _: None)
 
 
 def found_by_reduced_searches() -> list[ModelEntry]:
     """List the reduced searches that end with a counterexample."""
     return [
         model
-        for model in load_manifest().models
+        for model in models().values()
         if model.module in REDUCED and model.expected is Expected.SAFETY
     ]
 
