@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,9 @@ import networkx as nx
 import pytest
 
 from canvass.browser import api
-from canvass.browser.layout import HEIGHT, WIDTH
 from canvass.graph.artifact import MemberView, open_graph
 from support.browse import Asked, serving
 
-Place = api.Node | api.QuotientNode
 Tree = dict[str, Any]
 
 
@@ -63,11 +60,6 @@ def assert_changes_lead(before: Tree, after: Tree, edge: api.OutEdge) -> None:
 
 def at(server: Asked) -> str:
     return f"/graph/{server.ids[0]}"
-
-
-def assert_nothing_overlaps(nodes: tuple[Place, ...]) -> None:
-    for one, two in combinations(nodes, 2):
-        assert abs(one.x - two.x) >= WIDTH or abs(one.y - two.y) >= HEIGHT
 
 
 def test_the_graph_is_complete(server: Asked, graph: nx.MultiDiGraph, view: MemberView) -> None:
@@ -136,7 +128,8 @@ def test_the_part_around_a_state_is_that_of_the_graph(
             {(edge.source, edge.target, edge.action): edge.count for edge in answer.edges}
         )
         assert drawn == Counter((a, b, action) for a, b, action in inner.edges(data="action"))
-        assert_nothing_overlaps(answer.nodes)
+        far = nx.single_source_shortest_path_length(simple, state)
+        assert all(abs(node.layer) == far[node.id] for node in answer.nodes)
 
 
 def test_what_is_left_out_is_counted(server: Asked, view: MemberView) -> None:
@@ -159,13 +152,12 @@ def test_only_the_edges_of_chosen_actions_are_drawn(server: Asked, view: MemberV
     assert {edge.action for edge in answer.edges} <= {"Restart", "LeaderReplay"}
 
 
-def test_many_states_are_drawn_without_overlap(server: Asked) -> None:
+def test_the_same_states_are_drawn_again(server: Asked) -> None:
     graph = f"/graph/{server.ids[1]}"
     first = server.get(api.GraphInfo, graph).initial[0]
     answer = server.get(api.Around, f"{graph}/around/{first}", depth=6, limit=300)
 
     assert len(answer.nodes) == 300
-    assert_nothing_overlaps(answer.nodes)
     again = server.get(api.Around, f"{graph}/around/{first}", depth=6, limit=300)
     assert again == answer
 
@@ -277,7 +269,30 @@ def test_a_projection_counts_every_state_and_edge(
         for edge in answer.edges
     } == expected
     assert (answer.left_out, answer.left_out_classes) == (api.LeftOut(states=0, edges=0), 0)
-    assert_nothing_overlaps(answer.nodes)
+
+
+def test_a_projection_counts_the_values_of_another_field_in_each_node(
+    server: Asked, view: MemberView
+) -> None:
+    answer = server.get(
+        api.Projection, f"{at(server)}/project", by="electionState", colour="commitPosition"
+    )
+    trees = [view.tree(row) for row in range(view.state_count)]
+    counts = Counter((one["electionState"], str(one["commitPosition"])) for one in trees)
+
+    for node in answer.nodes:
+        found = dict(zip(answer.values, node.shares, strict=True))
+        assert {value: count for value, count in found.items() if count} == {
+            value: count for (state, value), count in counts.items() if f'"{state}"' == node.key
+        }
+
+
+def test_rare_values_of_a_field_are_one(server: Asked) -> None:
+    graph = f"/graph/{server.ids[1]}"
+    answer = server.get(api.Projection, f"{graph}/project", by="role", colour="electionState")
+
+    assert (len(answer.values), answer.values[-1]) == (9, "other values")
+    assert [sum(node.shares) for node in answer.nodes] == [node.count for node in answer.nodes]
 
 
 def test_a_projection_with_too_many_values_says_what_is_left_out(server: Asked) -> None:

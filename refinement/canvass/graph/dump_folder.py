@@ -74,6 +74,8 @@ class DumpOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     """The violated property, if TLC or the configuration names it."""
     message: str | None = None
     """The violation in one line; null at success."""
+    violating: tuple[str, ...] = ()
+    """The ids of the states with the violation: the last one of TLC's behaviour, or its loop."""
     cut: tuple[str, ...] = ()
     """The statements of the configuration that leave out states or steps of the specification, such
     as ``CONSTRAINT Bound``.
@@ -222,6 +224,8 @@ class DumpView(StateGraph):
         self.manifest = manifest
         self.actions = arrays.action_names
         self._arrays = arrays
+        found = map(self.find, manifest.origin.violating)
+        self.violating = np.array([row for row in found if row is not None], dtype=np.int32)
 
     @property
     def detail(self) -> Tree:

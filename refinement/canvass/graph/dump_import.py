@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -79,12 +79,10 @@ class _Reading:
             self.nodes = [array("i") for _ in self.variables]
         if len(parts) != len(self.variables) or any(name not in parts for name in self.variables):
             raise GraphError(f"state {state.id} has other variables than the first one")
-        content = hashlib.sha256()
-        for name, nodes in zip(self.variables, self.nodes, strict=True):
-            node = self.values.text(parts[name])
-            nodes.append(node)
-            content.update(name.encode() + b"\0" + self.values.digest(node))
-        self.ids += content.digest()[:ID_BYTES]
+        numbers = [self.values.text(parts[name]) for name in self.variables]
+        for nodes, number in zip(self.nodes, numbers, strict=True):
+            nodes.append(number)
+        self.ids += _id_of(self.values, zip(self.variables, numbers, strict=True))
         self.numbers.append(state.id)
         self.initial.append(state.initial)
 
@@ -144,6 +142,14 @@ class _Reading:
             arguments=np.ascontiguousarray(edges[:, 3]),
             argument_texts=texts,
         )
+
+
+def _id_of(values: Interner, parts: Iterable[tuple[str, int]]) -> bytes:
+    """Give the id of a state from its variables in order, each with the number of its value."""
+    content = hashlib.sha256()
+    for name, number in parts:
+        content.update(name.encode() + b"\0" + values.digest(number))
+    return content.digest()[:ID_BYTES]
 
 
 def _places(
@@ -343,5 +349,15 @@ def _origin(
         outcome=result.outcome.value,
         violated=result.violated,
         message=None if result.ok else result.message,
+        violating=tuple(_violating(result)),
         cut=cut,
     )
+
+
+def _violating(result: CheckResult) -> Iterator[str]:
+    """Give the ids of the last state, or of the loop, of each behaviour that TLC found."""
+    values = Interner()
+    for violation in result.violations:
+        for state in violation.states[-1 if violation.loop is None else violation.loop :]:
+            parts = sorted(split_state(state.text).items())
+            yield _id_of(values, ((name, values.text(text)) for name, text in parts)).hex()

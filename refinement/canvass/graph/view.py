@@ -104,6 +104,8 @@ class StateGraph(ABC):
     """``member``: made by ``canvass graph build``; ``tlc``: by a dump of any model."""
     actions: tuple[str, ...]
     """The names of the actions; the index is the code in ``out_action``."""
+    violating: Rows = np.empty(0, dtype=np.int32)
+    """The rows of the states in which TLC found a property violated."""
 
     def __init__(
         self,

@@ -27,6 +27,8 @@ from canvass.cluster.member import ElectionState
 from canvass.conformance.verify import check_run
 from canvass.explanation.evidence import seconds_of, shown_ns
 from canvass.graph.dump_import import import_dump
+from canvass.graph.open import open_view
+from canvass.graph.predicate import parse
 from support.browse import MANY, Asked, serving, write_corpus
 from support.core_lookup import core_lookup
 from support.page_report import read_made
@@ -430,7 +432,10 @@ def test_states_are_found_by_a_condition_and_mapped_by_a_field(
 
 
 def write_phases(folder: Path) -> None:
-    """Import a dump of 300 states in a row, in three phases; its words are not Aeron's."""
+    """Import a dump of 300 states in a row, in three phases; its words are not Aeron's.
+
+    The last state violates a property.
+    """
     phases = ["idle"] * 200 + ["busy"] * 99 + ["done"]
     states = [
         f'{turn + 1} [label="/\\\\ turn = {turn}\\n/\\\\ phase = \\"{phase}\\""]'
@@ -441,6 +446,11 @@ def write_phases(folder: Path) -> None:
     dump = folder.with_suffix(".dot")
     dump.write_text("\n".join(["strict digraph DiskGraph {", *states, *steps, "}"]))
     import_dump(dump, folder, complete=True)
+    graph = open_view(folder)
+    (last,) = parse('phase = "done"').rows(graph).tolist()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["origin"] |= {"violated": "NeverDone", "violating": [graph.id_of(last)]}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
 def test_graphs_of_clusters_of_many_states_and_of_other_specifications_are_looked_at(
@@ -485,8 +495,17 @@ def test_graphs_of_clusters_of_many_states_and_of_other_specifications_are_looke
         # The variable with 3 to 40 values: a map of the whole graph.
         expect(page.locator(".expression input")).to_have_value("phase")
         expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", "3")
-        page.get_by_role("tab", name="Around").click()
         legend = page.get_by_role("list", name="Legend")
+        expect(legend).to_contain_text("has states that violate NeverDone")
+        page.locator("[data-colour]").select_option("turn")
+        expect(legend).to_contain_text("other values")
+        page.keyboard.press("v")
+        done = page.locator(".scene-list > li").last
+        expect(done).to_contain_text("violates")
+        expect(done).to_contain_text("other values ×1")
+        page.get_by_role("link", name="the violating state").click()
+        expect(page.locator(".inspector-head")).to_contain_text("violates")
+        page.get_by_role("tab", name="Around").click()
         expect(legend).to_contain_text("initial")
         expect(legend).not_to_contain_text("candidate")
 

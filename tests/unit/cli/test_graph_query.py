@@ -152,6 +152,8 @@ def test_a_graph_of_a_specification_of_ones_own_is_built(command: Command, tmp_p
     assert set(manifest["origin"]["modules"]) == {"Clock.tla"}
     assert "TLC found: Invariant Early is violated.\n" in cut
     assert "(those found up to there)" in cut
+    cut_graph = open_view(tmp_path / "b")
+    assert [cut_graph.tree(row) for row in cut_graph.violating.tolist()] == [{"hour": 2}]
 
 
 @pytest.mark.tlc

@@ -41,6 +41,8 @@ class GraphInfo(Data, frozen=True):
     complete: bool | None
     """Whether TLC explored all states within the model's bounds; null if that is unknown."""
     initial: tuple[str, ...]
+    violating: tuple[str, ...]
+    """The states in which TLC found the property violated."""
     actions: tuple[ActionCount, ...]
     fields: tuple[str, ...]
     """The names that predicates and projections may use."""
@@ -105,8 +107,8 @@ class Node(Data, frozen=True):
 
     id: str
     label: str
-    x: float
-    y: float
+    layer: int
+    """Steps from the root, or to it if negative."""
     initial: bool
     terminal: bool
     """Whether no step leads to another state."""
@@ -140,7 +142,7 @@ class LeftOut(Data, frozen=True):
 
 
 class Around(Data, frozen=True):
-    """The part of a graph around a state, laid out."""
+    """The part of a graph around a state."""
 
     root: str
     nodes: tuple[Node, ...]
@@ -185,9 +187,11 @@ class QuotientNode(Data, frozen=True):
     """How many of the states are initial ones."""
     terminal: int
     """From how many of the states no step leads to another state."""
+    violating: int
+    """In how many of the states TLC found the property violated."""
     example: str
-    x: float
-    y: float
+    shares: tuple[int, ...]
+    """For each of `Projection.values`, how many of the states have it."""
 
 
 class QuotientEdge(Data, frozen=True):
@@ -203,6 +207,8 @@ class Projection(Data, frozen=True):
     """A graph projected onto an expression: one node for each of its values."""
 
     by: str
+    values: tuple[str, ...]
+    """The values of the expression that colours the nodes, the most frequent first."""
     nodes: tuple[QuotientNode, ...]
     edges: tuple[QuotientEdge, ...]
     left_out: LeftOut

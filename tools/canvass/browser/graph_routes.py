@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from canvass.browser import api
 from canvass.browser.graphs import OpenGraph, draw
 from canvass.browser.labels import edge_words, labels_of
-from canvass.browser.layout import layers_from, place
 from canvass.browser.limits import (
     DEPTH,
     DRAWN_EDGES,
@@ -31,6 +30,8 @@ from canvass.graph.predicate import parse
 from canvass.graph.project import Quotient, project
 from canvass.graph.walks import Hop, NoPath, around, shortest_path
 
+COLOURS: Final = 8
+"""Most values with a colour of their own: nobody distinguishes more."""
 KEY_CHARS: Final = 200
 """Longest name of a node of a projection: every edge repeats it."""
 
@@ -109,25 +110,26 @@ class GraphRoutes:
         graph, by = self._graph(arguments), arguments.required("by")
         actions = arguments.names("actions")
         found = project(graph.view, by, actions or None, limit=QUOTIENT_NODES)
-        pairs = sorted({(one.source, one.target) for one in found.edges})
-        placed = place(layers_from(len(found.keys), pairs, _roots(graph, found)), pairs)
+        values, shares = _shares(graph, found, arguments.text("colour"))
         # Long names are shortened; a number distinguishes two with the same beginning.
         keys = [shortened(label, KEY_CHARS) for label in found.labels]
         keys = [key if keys.count(key) == 1 else f"{key} #{k}" for k, key in enumerate(keys)]
         initial = _counts(found, graph.view.initial)
         terminal = _counts(found, np.flatnonzero(graph.terminal).astype(np.int32))
+        violating = _counts(found, graph.view.violating)
         shown, cut = found.edges[:DRAWN_EDGES], found.edges[DRAWN_EDGES:]
         return api.Projection(
             by=by,
+            values=values,
             nodes=tuple(
                 api.QuotientNode(
                     key=key,
                     count=int(found.counts[k]),
                     initial=int(initial[k]),
                     terminal=int(terminal[k]),
+                    violating=int(violating[k]),
                     example=graph.view.id_of(int(found.examples[k])),
-                    x=placed.x[k],
-                    y=placed.y[k],
+                    shares=tuple(shares[k].tolist()),
                 )
                 for k, key in enumerate(keys)
             ),
@@ -177,11 +179,20 @@ def _counts(found: Quotient, rows: Rows) -> NDArray[np.int64]:
     return np.bincount(of[of >= 0], minlength=len(found.keys))
 
 
-def _roots(graph: OpenGraph, found: Quotient) -> list[int]:
-    """Give the nodes of a projection with initial states; the largest node if there are none."""
-    classes = np.unique(found.class_of[graph.view.initial])
-    roots: list[int] = classes[classes >= 0].tolist()
-    return roots or ([0] if len(found.keys) else [])
+def _shares(
+    graph: OpenGraph, found: Quotient, colour: str
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Count the states of each node by the value of another expression; rare values are one."""
+    if not colour:
+        return (), np.zeros((len(found.keys), 0), dtype=np.int64)
+    other = project(graph.view, colour, limit=COLOURS)
+    names = tuple(shortened(label, KEY_CHARS) for label in other.labels)
+    names += ("other values",) if other.left_out_classes else ()
+    value = np.where(other.class_of < 0, len(names) - 1, other.class_of)
+    kept = found.class_of >= 0
+    cells = found.class_of[kept].astype(np.int64) * len(names) + value[kept]
+    counts = np.bincount(cells, minlength=len(found.keys) * len(names))
+    return names, counts.reshape(len(found.keys), len(names))
 
 
 def graph_questions(store: Store) -> list[Question]:

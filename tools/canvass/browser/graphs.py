@@ -27,7 +27,6 @@ from canvass.browser.labels import (
     near_label,
     tree_changes,
 )
-from canvass.browser.layout import place
 from canvass.browser.limits import DRAWN_EDGES, DRAWN_STATES, LISTED, bounded
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.questions import not_found
@@ -105,6 +104,7 @@ class OpenGraph:
             edges=view.edge_count,
             complete=view.complete,
             initial=tuple(view.id_of(int(row)) for row in view.initial[:LISTED]),
+            violating=tuple(view.id_of(int(row)) for row in view.violating),
             actions=_action_counts(view.action_counts),
             fields=view.fields,
             map_by=self._map_by.get(),
@@ -185,10 +185,6 @@ def _text(value: Any) -> str:
 def draw(graph: OpenGraph, row: int, near: Neighbourhood) -> api.Around:
     """Draw the states near a state."""
     rows = near.rows.tolist()
-    number = {one: place_of for place_of, one in enumerate(rows)}
-    pairs = [(number[one.source], number[one.target]) for one in near.arrows]
-    lowest = int(near.layers.min())
-    placed = place([int(one) - lowest for one in near.layers.tolist()], pairs)
     trees = {one: graph.view.tree(one) for one in rows}
     named = {one: near_label(tree, trees[row]) for one, tree in trees.items() if one != row}
     labels = distinct_labels(named, trees) | {row: label_of(trees[row])}
@@ -199,10 +195,10 @@ def draw(graph: OpenGraph, row: int, near: Neighbourhood) -> api.Around:
             labels[one],
             trees[one],
             None if one == row else trees[row],
-            spot,
+            int(near.layers[k]),
             int(near.more[k]),
         )
-        for k, (one, *spot) in enumerate(zip(rows, placed.x, placed.y, strict=True))
+        for k, one in enumerate(rows)
     )
     shown, cut = near.arrows[:DRAWN_EDGES], near.arrows[DRAWN_EDGES:]
     view = graph.view
@@ -234,11 +230,10 @@ def _node(
     label: str,
     tree: dict[str, Any],
     centre: dict[str, Any] | None,
-    spot: Sequence[float],
+    layer: int,
     more: int,
 ) -> api.Node:
     """Describe a drawn state; ``centre`` is the state in the middle, None for that one."""
-    x, y = spot
     sign: str | msgspec.UnsetType = msgspec.UNSET
     shown: Any = tree
     if is_cluster(tree):
@@ -248,8 +243,7 @@ def _node(
     return api.Node(
         id=graph.view.id_of(row),
         label=label,
-        x=x,
-        y=y,
+        layer=layer,
         initial=graph.view.is_initial(row),
         terminal=bool(graph.terminal[row]),
         expanded=bool(graph.view.expanded[row]),

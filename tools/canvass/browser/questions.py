@@ -21,7 +21,7 @@ from canvass.browser.api import Failure, Problem
 from canvass.browser.limits import QUERY_CHARS, VALUE_CHARS, encoded
 
 _NUMBER: Final = re.compile(r"\d{1,15}", re.ASCII)
-_LONG: Final = frozenset({"where", "by", "actions", "path", "watch"})
+_LONG: Final = frozenset({"where", "by", "colour", "actions", "path", "watch"})
 
 
 class Refusal(Exception):

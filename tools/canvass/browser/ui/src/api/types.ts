@@ -518,6 +518,7 @@ export interface GraphInfo {
   readonly edges: number;
   readonly complete: boolean | null;
   readonly initial: readonly string[];
+  readonly violating: readonly string[];
   readonly actions: readonly ActionCount[];
   readonly fields: readonly string[];
   readonly mapBy: string;
@@ -570,8 +571,7 @@ export interface StateView {
 export interface Node {
   readonly id: string;
   readonly label: string;
-  readonly x: number;
-  readonly y: number;
+  readonly layer: number;
   readonly initial: boolean;
   readonly terminal: boolean;
   readonly expanded: boolean;
@@ -597,7 +597,7 @@ export interface LeftOut {
   readonly edges: number;
 }
 
-/** The part of a graph around a state, laid out. */
+/** The part of a graph around a state. */
 export interface Around {
   readonly root: string;
   readonly nodes: readonly Node[];
@@ -635,9 +635,9 @@ export interface QuotientNode {
   readonly count: number;
   readonly initial: number;
   readonly terminal: number;
+  readonly violating: number;
   readonly example: string;
-  readonly x: number;
-  readonly y: number;
+  readonly shares: readonly number[];
 }
 
 /** Steps of one action from the states of one node to those of another. */
@@ -651,6 +651,7 @@ export interface QuotientEdge {
 /** A graph projected onto an expression: one node for each of its values. */
 export interface Projection {
   readonly by: string;
+  readonly values: readonly string[];
   readonly nodes: readonly QuotientNode[];
   readonly edges: readonly QuotientEdge[];
   readonly leftOut: LeftOut;

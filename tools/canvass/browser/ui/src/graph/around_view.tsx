@@ -11,7 +11,7 @@ import { Awaited } from "../parts/note";
 import { ActionChips } from "./action_chips";
 import { GraphCanvas } from "./canvas";
 import type { GraphContext } from "./context";
-import { GraphLegend } from "./legend";
+import { GraphLegend, violatedIn } from "./legend";
 import { SceneList } from "./scene_list";
 import { sceneOfAround } from "./scene";
 
@@ -31,7 +31,7 @@ export function AroundView({ context }: { context: GraphContext }) {
     { keys: ["m"], does: "draw twice as many states", run: more },
     { keys: ["f"], does: "choose actions", run: () => setChips((was) => !was) },
   ]);
-  const scene = useMemo(() => around.data && sceneOfAround(around.data), [around.data]);
+  const scene = useMemo(() => around.data && sceneOfAround(around.data, graph.violating), [around.data, graph]);
   const open = (id: string): void => {
     const step = around.data?.edges.find((edge) => edge.source === state && edge.target === id);
     visit(id, step ? state : undefined);
@@ -59,7 +59,7 @@ export function AroundView({ context }: { context: GraphContext }) {
           ? <SceneList scene={scene} current={state} open={open} />
           : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label={`${scene.nodes.length} states near the current one`} />}
       </Awaited>
-      <GraphLegend elections={isOfElections(graph.fields)} />
+      <GraphLegend elections={isOfElections(graph.fields)} violated={violatedIn(graph)} />
     </div>
   );
 }

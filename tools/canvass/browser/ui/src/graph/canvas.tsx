@@ -12,7 +12,7 @@ import { useColoursChanged } from "../session/theme";
 import { GraphDrawing } from "./drawing";
 import { plural } from "../words/visible";
 import { beside, bends } from "./geometry";
-import { concerns, lineColour, readPalette, type Palette } from "./palette";
+import { coloursOf, concerns, lineColour, readPalette, type Palette } from "./palette";
 import { placed, radiusOf, type Placed } from "./placing";
 import type { Scene } from "./scene";
 import { Words } from "./words";
@@ -186,7 +186,7 @@ function graphOf(scene: Scene, positions: Placed, palette: Palette): MultiDirect
       x,
       y: positions.height - y,
       size: node.root ? Math.max(13, positions.radius + 2) : radiusOf(node, scene, positions),
-      color: palette.phase[node.phase].fill,
+      color: coloursOf(palette, node.look).fill,
     });
   }
   const bend = bends(scene, positions);

@@ -13,6 +13,8 @@ export interface GraphQuery {
   readonly actions: readonly string[];
   readonly where: string;
   readonly by: string;
+  /** The field that colours the nodes of a projection; empty for the parts of the election. */
+  readonly colour: string;
   readonly to: string;
 }
 

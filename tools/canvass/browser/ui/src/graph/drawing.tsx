@@ -2,9 +2,9 @@
 
 import { shortened } from "../words/visible";
 import { anchorOf, along, bends, type Point } from "./geometry";
-import { lineColour, type Palette } from "./palette";
-import { radiusOf, type Placed } from "./placing";
-import type { Scene } from "./scene";
+import { coloursOf, lineColour, type Palette } from "./palette";
+import { radiusOf, violatingReach, type Placed } from "./placing";
+import type { Scene, SceneNode } from "./scene";
 
 export function GraphDrawing(
   { scene, positions, palette, chosen, open }: {
@@ -53,7 +53,7 @@ export function GraphDrawing(
       })}
       {scene.nodes.map((node) => {
         const { x, y } = place(node.id);
-        const colours = palette.phase[node.phase];
+        const colours = coloursOf(palette, node.look);
         const radius = radii.get(node.id) ?? positions.radius;
         return (
           <g
@@ -68,7 +68,9 @@ export function GraphDrawing(
             {node.terminal
               ? <rect x={-radius} y={radius + (node.initial ? 6 : 2)} width={2 * radius} height="3" fill={colours.ink} />
               : null}
+            {node.violating ? <circle r={radius + violatingReach(node)} fill="none" stroke={palette.bad} stroke-width="3" /> : null}
             <circle r={radius} fill={colours.fill} stroke={colours.ink} stroke-width="1" />
+            {sectors(node, radius).map(({ look, path }) => <path key={look} d={path} fill={coloursOf(palette, look).fill} />)}
             <text y="4" text-anchor="middle" font-size={Math.min(11, (3 * radius) / node.sign.length)} font-weight="600" fill={colours.ink}>{node.sign}</text>
             <text
               {...(scene.below
@@ -76,13 +78,26 @@ export function GraphDrawing(
                 : { x: radius + (node.root || node.initial ? 9 : 5), y: 4 })} font-size="11.5" font-weight={node.root ? 600 : 400}
               fill={palette.ink} stroke={palette.paper} stroke-width="3" paint-order="stroke"
             >
-              {shortened(node.label, 44)}{node.loops.length > 0 ? ` ↻${node.loops.length}` : ""}{node.more > 0 ? ` +${node.more}` : ""}
+              {shortened(node.label, 44)}{node.loops.length > 0 ? ` ↻${node.loops.length}` : ""}{node.more > 0 ? ` +${node.more}` : ""}{node.violating ? " ✖" : ""}
             </text>
           </g>
         );
       })}
     </svg>
   );
+}
+
+/** The sectors of a node whose states have several values. */
+function sectors(node: SceneNode, radius: number): readonly { look: number; path: string }[] {
+  if (node.shares.length < 2) return [];
+  let from = 0;
+  return node.shares.map(({ look, count }) => {
+    const to = from + count / node.count;
+    const [begin, end] = [from, to].map((share) => `${radius * Math.sin(2 * Math.PI * share)} ${-radius * Math.cos(2 * Math.PI * share)}`);
+    const path = `M0 0L${begin}A${radius} ${radius} 0 ${to - from > 0.5 ? 1 : 0} 1 ${end}Z`;
+    from = to;
+    return { look, path };
+  });
 }
 
 /** An arrow from rim to rim. */

@@ -88,6 +88,8 @@ function Loaded(
           <span class="soft">
             {`${plural(graph.states, "state")} · ${plural(graph.edges, "step")}${extent(graph)}`}
           </span>
+          {graph.violating[0] === undefined ? null
+            : <a href={formatRoute(["graph", graph.id, "state", graph.violating[0]])}>the violating state</a>}
           {moved ? <span class="soft">The link named another build of the graph; the state is the same.</span> : null}
           <span class="bar-space" />
           <ExportMenu name={`graph-${query.view}`} />
@@ -121,6 +123,7 @@ function queryOf(given: Place["query"], drawnStates: number, view: string): Grap
     actions: (given["actions"] ?? "").split(",").filter(Boolean),
     where: given["where"] ?? "",
     by: given["by"] ?? "",
+    colour: given["colour"] ?? "",
     to: given["to"] ?? "",
   };
 }

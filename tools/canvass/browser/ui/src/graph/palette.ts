@@ -1,7 +1,12 @@
 // The colours of the style sheet, for drawings on a canvas.
 
 import type { Phase } from "../words/election";
-import type { SceneLink } from "./scene";
+import type { Look, SceneLink } from "./scene";
+
+interface Colours {
+  readonly fill: string;
+  readonly ink: string;
+}
 
 export interface Palette {
   readonly ink: string;
@@ -10,14 +15,19 @@ export interface Palette {
   /** For lines that do not touch the current state. */
   readonly line: string;
   readonly accent: string;
-  readonly phase: { readonly [phase in Phase]: { readonly fill: string; readonly ink: string } };
+  readonly bad: string;
+  readonly phase: { readonly [phase in Phase]: Colours };
+  /** The fills for the values of a field that colours the nodes. */
+  readonly values: readonly string[];
   readonly font: string;
 }
+
+export const VALUE_COLOURS = 9;
 
 export function readPalette(): Palette {
   const style = getComputedStyle(document.documentElement);
   const read = (name: string): string => style.getPropertyValue(name).trim();
-  const phase = (name: Phase): { fill: string; ink: string } => ({
+  const phase = (name: Phase): Colours => ({
     fill: read(`--${name}`), ink: read(`--${name}-ink`),
   });
   return {
@@ -26,6 +36,7 @@ export function readPalette(): Palette {
     paper: read("--paper"),
     line: read("--edge"),
     accent: read("--accent"),
+    bad: read("--bad"),
     phase: {
       start: phase("start"),
       candidate: phase("candidate"),
@@ -33,8 +44,15 @@ export function readPalette(): Palette {
       follower: phase("follower"),
       outside: phase("outside"),
     },
+    values: Array.from({ length: VALUE_COLOURS }, (_, at) => read(`--value-${at}`)),
     font: getComputedStyle(document.body).fontFamily,
   };
+}
+
+/** The colours of a node; the value after the last one with a colour of its own stands for all others. */
+export function coloursOf(palette: Palette, look: Look): Colours {
+  if (typeof look === "string") return palette.phase[look];
+  return { fill: palette.values[look] ?? palette.phase.outside.fill, ink: palette.ink };
 }
 
 /** Whether a line touches the current state; without a current state, all count. */

@@ -22,7 +22,7 @@ export function PathTab({ context }: { context: GraphContext }) {
   const path = settled(useQuery<PathView>(
     apiPath(["graph", graph.id, "path"], { ...asked, actions: query.actions.join(",") }),
   ));
-  const scene = useMemo(() => path.data && sceneOfPath(path.data), [path.data]);
+  const scene = useMemo(() => path.data && sceneOfPath(path.data, graph.violating), [path.data, graph]);
   const none = path.error !== undefined && "code" in path.error && path.error.code === "no-path";
   return (
     <div class="around">

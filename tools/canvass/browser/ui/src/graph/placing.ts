@@ -94,6 +94,11 @@ function spaceOf(places: Placed["places"]): number {
   return least / 2 - 2;
 }
 
+/** The distance of the mark of a violating state from its node: around the other rings. */
+export function violatingReach(node: SceneNode): number {
+  return 3.5 + (node.initial ? 3.5 : 0) + (node.root ? 4.5 : 0);
+}
+
 /** The radius of a node: it grows with the logarithm of the number of states. */
 export function radiusOf(node: SceneNode, scene: Scene, positions: Placed): number {
   const most = Math.max(...scene.nodes.map((one) => one.count));

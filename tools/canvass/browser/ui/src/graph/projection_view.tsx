@@ -10,7 +10,7 @@ import { GraphCanvas } from "./canvas";
 import { Expression } from "./find_view";
 import { isOfElections } from "../words/election";
 import type { GraphContext } from "./context";
-import { GraphLegend } from "./legend";
+import { GraphLegend, violatedIn } from "./legend";
 import { SceneList } from "./scene_list";
 import { sceneOfProjection } from "./scene";
 
@@ -20,7 +20,7 @@ export function ProjectionView({ context }: { context: GraphContext }) {
   const [list, choice] = useListChoice("Projection");
   const [chosen, choose] = useState<string>();
   const answer = settled(useQuery<Projection>(
-    by ? apiPath(["graph", graph.id, "project"], { by, actions: query.actions.join(",") }) : null,
+    by ? apiPath(["graph", graph.id, "project"], { by, colour: query.colour, actions: query.actions.join(",") }) : null,
   ));
   const scene = useMemo(() => answer.data && sceneOfProjection(answer.data), [answer.data]);
   const open = (key: string): void => {
@@ -39,9 +39,16 @@ export function ProjectionView({ context }: { context: GraphContext }) {
         placeholder={graph.fields.slice(0, 2).join(", ")}
         submit={(text) => change({ by: text }, false)}
       />
-      <GraphLegend elections={isOfElections(graph.fields)} states={false} />
+      <GraphLegend elections={isOfElections(graph.fields)} violated={violatedIn(graph)} states={false} values={answer.data?.values ?? []} />
       <div class="toolbar">
         {choice}
+        <label>
+          {"Colour "}
+          <select value={query.colour} data-colour onChange={(event) => change({ colour: event.currentTarget.value || undefined }, false)}>
+            <option value="">{isOfElections(graph.fields) ? "part of the election" : "none"}</option>
+            {graph.fields.map((field) => <option key={field} value={field}>{field}</option>)}
+          </select>
+        </label>
         {scene ? (
           <span role="status">
             {`${scene.nodes.length} values of ${graph.states.toLocaleString("en")} states${scene.leftOut ? ` · ${scene.leftOut}` : ""} · the numbers count states and steps; a node opens its states`}

@@ -21,10 +21,12 @@ export function SceneList(
         {nodes.map((node) => (
           <li key={node.id} class={node.id === current ? "is-current" : ""}>
             <button type="button" class="state-link" data-state-button={node.id} aria-current={node.id === current} onClick={() => open(node.id)}>
-              <span class={`swatch phase-${node.phase}`}>{node.sign}</span> {node.label}
+              <span class={`swatch phase-${node.look}`}>{node.sign}</span> {node.label}
             </button>
             {node.initial ? <span class="tag">initial</span> : null}
             {node.terminal ? <span class="tag">end</span> : null}
+            {node.violating ? <span class="tag is-bad">violates</span> : null}
+            {node.shares.length > 0 ? <span class="soft">{` ${node.shares.map(({ value, count }) => `${value} ×${count.toLocaleString("en")}`).join(", ")}`}</span> : null}
             {node.more > 0 ? <span class="soft">{` ${node.more} steps not drawn`}</span> : null}
             {node.loops.length > 0 ? <span class="soft">{` ↻ ${node.loops.join(", ")}`}</span> : null}
             <ul>

@@ -64,6 +64,7 @@ function Inspected(
         <p class="soft">
           <code title={view.id}>{view.id.slice(0, 16)}</code>
           {view.initial ? <span class="tag">initial</span> : null}
+          {graph.violating.includes(view.id) ? <span class="tag is-bad">violates</span> : null}
           {view.expanded ? null : <span class="tag" title="TLC did not go on from here">not expanded</span>}
         </p>
           <CopyButton text={linkTo(["graph", graph.id, "state", view.id])} title="Copy the link" />

@@ -4,7 +4,8 @@ import type Sigma from "sigma";
 import { shortened } from "../words/visible";
 import { along } from "./geometry";
 import { Labels } from "./labels";
-import { concerns, type Palette } from "./palette";
+import { coloursOf, concerns, type Palette } from "./palette";
+import { violatingReach } from "./placing";
 import type { Scene, SceneLink, SceneNode } from "./scene";
 
 const LABEL = 11.5;
@@ -105,7 +106,7 @@ export class Words {
   }
 
   private sign(context: CanvasRenderingContext2D, { node, x, y, size }: Spot): void {
-    const colours = this.palette.phase[node.phase];
+    const colours = coloursOf(this.palette, node.look);
     const ring = (radius: number, colour: string, width: number): void => {
       context.beginPath();
       context.arc(x, y, radius, 0, 2 * Math.PI);
@@ -113,7 +114,20 @@ export class Words {
       context.strokeStyle = colour;
       context.stroke();
     };
+    if (node.shares.length > 1) {
+      let from = -Math.PI / 2;
+      for (const { look, count } of node.shares) {
+        const to = from + (2 * Math.PI * count) / node.count;
+        context.beginPath();
+        context.moveTo(x, y);
+        context.arc(x, y, size, from, to);
+        context.fillStyle = coloursOf(this.palette, look).fill;
+        context.fill();
+        from = to;
+      }
+    }
     ring(size, colours.ink, 1);
+    if (node.violating) ring(size + violatingReach(node), this.palette.bad, 3);
     if (node.initial) ring(size + 3.5, colours.ink, 1.2);
     if (node.terminal) {
       context.fillStyle = colours.ink;
@@ -133,14 +147,15 @@ export class Words {
   private label(context: CanvasRenderingContext2D, spot: Spot, room: number): void {
     const { node, x, y, size } = spot;
     const bold = node.root || node.id === this.chosen;
-    const marks = bold || node.id === this.hovered ? [
+    const marks = bold || node.id === this.hovered || node.violating ? [
+      node.violating ? "✖" : "",
       node.loops.length > 0 ? `↻${node.loops.length}` : "",
       node.more > 0 ? `+${node.more}` : "",
     ].filter(Boolean) : [];
     const text = [shortened(node.label, 44), ...marks].join("  ");
     context.font = `${bold ? "600 " : ""}${LABEL}px ${this.palette.font}`;
     const width = context.measureText(text).width;
-    const ring = node.root || node.initial ? 8 : 3;
+    const ring = node.root || node.initial || node.violating ? 8 : 3;
     const reach = size + ring;
     // Beside the node if there is room, else below, above, or on its other side.
     const middle = Math.max(4, Math.min(room - 4 - width, x - width / 2));

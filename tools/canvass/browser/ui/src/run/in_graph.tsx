@@ -66,7 +66,7 @@ function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
   const around = some ? all : few;
   // A drawing has one edge for all steps of an action between two states.
   const lit = around.data?.edges.find((one) => one.source === graph.source && one.target === graph.target && one.action === step.action)?.id;
-  const scene = useMemo(() => around.data && sceneOfAround(around.data, lit), [around.data, lit]);
+  const scene = useMemo(() => around.data && sceneOfAround(around.data, [], lit), [around.data, lit]);
   const open = (id: string): void =>
     go(formatRoute(["graph", graph.id, "state", id], id === graph.source ? {} : { from: graph.source }));
   return (
