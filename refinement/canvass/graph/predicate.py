@@ -10,7 +10,6 @@ no field, a field that no record has, an operator with operands of the wrong kin
 from __future__ import annotations
 
 import operator
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph.folders import Rows
-from canvass.graph.syntax import Node, PredicateError, names_in, near, parse_expressions, strings_in
+from canvass.graph.syntax import Node, PredicateError, names_in, near, nodes_in, parse_expressions
 from canvass.graph.values import Columns, ValueTable
 from canvass.graph.view import StateGraph
 from canvass.steps.distinct import distinct_rows
@@ -75,20 +74,28 @@ class _Met:
 
 
 class Evaluator:
-    """Evaluates the nodes of one expression, state by state.
+    """Evaluates one expression, state by state.
 
     Parameters
     ----------
+    node
+        The expression.
     fields
         The names of all fields.
     table
         The values that the states have.
+
+    Raises
+    ------
+    PredicateError
+        If a name is neither a field nor a model value.
     """
 
-    def __init__(self, fields: Sequence[str], table: ValueTable) -> None:
+    def __init__(self, node: Node, fields: Sequence[str], table: ValueTable) -> None:
         self.fields, self.table = fields, table
         self.pairs = 0
-        self._met: defaultdict[Node, _Met] = defaultdict(_Met)
+        # Also of paths that are evaluated in no state, so that `finish` refuses these.
+        self._met = {path: _Met() for path in nodes_in(node) if path.kind in ("field", "index")}
         self._kinds: dict[str, Callable[[Node, Env], Any]] = {
             "literal": self._literal,
             "name": self._name,
@@ -99,29 +106,19 @@ class Evaluator:
             **dict.fromkeys((*_GOES_ON, "not"), self._connected),
             **dict.fromkeys(("=", "!="), self._equal),
             **dict.fromkeys(_CALCULATIONS, self._calculated),
-            **dict.fromkeys(("DOMAIN", ".."), self._misplaced),
             "negative": self._negative,
             "in": self._is_in,
             "has": self._has,
             "len": self._length,
         }
-
-    def check_names(self, node: Node) -> None:
-        """Refuse names that are neither fields nor model values.
-
-        Raises
-        ------
-        PredicateError
-            If there is one.
-        """
         for one in names_in(node):
             name = str(one.value)
-            if name in self.fields or name in self.table.model_values:
+            if name in fields or name in table.model_values:
                 continue
-            if name in self.table.strings:
+            if name in table.strings:
                 hint = f'; did you mean "{name}", in quotes'
             else:
-                hint = near(name, (*self.fields, *self.table.model_values))
+                hint = near(name, (*fields, *table.model_values))
             raise PredicateError(f"no field {name}{hint}", one.at)
 
     def finish(self) -> None:
@@ -138,7 +135,7 @@ class Evaluator:
 
     def condition(self, node: Node, env: Env) -> bool:
         """Evaluate an expression that must be true, false or absent."""
-        value = self._kinds[node.kind](node, env)
+        value = self.value(node, env)
         if value is True or value is False:
             return value
         if value is not None:
@@ -170,11 +167,11 @@ class Evaluator:
 
     def _equal(self, node: Node, env: Env) -> bool:
         one, two = node.parts
-        a, b = self._kinds[one.kind](one, env), self._kinds[two.kind](two, env)
+        a, b = self.value(one, env), self.value(two, env)
         return a is not None and b is not None and same(a, b) == (node.kind == "=")
 
     def _number(self, node: Node, env: Env, what: str, at: int) -> int | None:
-        value = self._kinds[node.kind](node, env)
+        value = self.value(node, env)
         if value is not None and type(value) is not int:
             raise PredicateError(f"{what} needs numbers; there is {kind_of(value)}", at)
         return value
@@ -194,10 +191,6 @@ class Evaluator:
     def _has(self, node: Node, env: Env) -> bool:
         return self.value(node.parts[0], env) is not None
 
-    def _misplaced(self, node: Node, _: Env) -> Any:
-        what = "DOMAIN" if node.kind == "DOMAIN" else "a range"
-        raise PredicateError(f"{what} may stand after 'in' only", node.at)
-
     def _length(self, node: Node, env: Env) -> int | None:
         value = self.value(node.parts[0], env)
         if value is not None and type(value) not in _COLLECTIONS:
@@ -209,7 +202,7 @@ class Evaluator:
 
     def _field(self, node: Node, env: Env) -> Any:
         of = node.parts[0]
-        base, met = self._kinds[of.kind](of, env), self._met[node]
+        base, met = self.value(of, env), self._met[node]
         if type(base) is Function:
             if node.value in base:
                 met.found = True
@@ -221,7 +214,7 @@ class Evaluator:
 
     def _index(self, node: Node, env: Env) -> Any:
         of, index = node.parts
-        base, key = self._kinds[of.kind](of, env), self._kinds[index.kind](index, env)
+        base, key = self.value(of, env), self.value(index, env)
         met = self._met[node]
         if type(base) is tuple:
             met.found = True
@@ -390,8 +383,7 @@ def _evaluate(
     named = sorted({str(name.value) for name in names_in(node)} & set(graph.fields))
     columns = graph.columns(named)
     table = columns.values
-    evaluator = Evaluator(graph.fields, table)
-    evaluator.check_names(node)
+    evaluator = Evaluator(node, graph.fields, table)
     ask = evaluator.condition if condition else evaluator.value
     rows, of = _combinations(columns, graph.state_count)
     nodes = [columns.nodes[name][rows].tolist() for name in named]
@@ -460,7 +452,8 @@ class Predicate:
         return [
             f"column {literal.at}: no state has the string {literal.value!a}"
             f"{near(str(literal.value), table.strings)}"
-            for literal in strings_in(self.node)
+            for literal in nodes_in(self.node)
+            if literal.kind == "literal" and isinstance(literal.value, str)
             if literal.value not in table.strings and literal.value not in table.field_names
         ]
 

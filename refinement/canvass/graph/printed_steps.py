@@ -38,6 +38,8 @@ Cells = tuple[int, ...]
 _INPUT, _STATE, _RESULTS, _DISABLED, _OUTCOME = range(5)
 _NOT_ENABLED, _NO_CHANGE, _CHANGE, _NOT_ASKED = range(4)
 _NO_BRACKETS: Final = str.maketrans("", "", '<> "')
+_MESSAGE_START: Final = 3 + len(INPUT_COLUMNS)
+"""The place of the message in a printed input."""
 _MESSAGE_SIZES: Final = tuple(1 + len(kind.__struct_fields__) for kind in MESSAGE_TYPES)
 
 
@@ -114,7 +116,11 @@ class PrintedGraph:
             self.close()
             self.expanded.append(self._number(tuple(cells[1:])))
             self.disabled.append(0)
-        elif kind == _INPUT and cells[2] == len(self._numbers[cells[1]]):
+        elif (
+            kind == _INPUT
+            and cells[2] == len(self._numbers[cells[1]])
+            and message_end(cells, _MESSAGE_START) == len(cells)
+        ):
             self._numbers[cells[1]].append(len(self.inputs))
             self.inputs.append((cells[1], *cells[3:]))
         else:

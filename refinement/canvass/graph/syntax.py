@@ -40,9 +40,10 @@ _list: expression ("," expression)*
 ?open: (EVERY | SOME) NAME IN range ":" expression -> quantified
 ?comparison: sum | sum COMPARISON (sum | open) -> operation | sum IN range -> operation
     | sum (NOT IN | NOT_IN) range -> not_in
-?range: sum | sum RANGE sum -> operation
+?range: sum | sum RANGE sum -> operation | domain
+?domain: DOMAIN path -> unary | "(" domain ")"
 ?sum: signed | sum (PLUS | MINUS) signed -> operation
-?signed: path | MINUS signed -> negative | DOMAIN path -> unary
+?signed: path | MINUS signed -> negative
 ?path: value | path "." NAME -> field | path LEFT_BRACKET _list "]" -> index
 ?value: NUMBER -> number | STRING -> string | NAME -> name | FUNCTION "(" expression ")" -> call
     | QUANTIFIER "(" NAME IN range ":" expression ")" -> quantified
@@ -232,6 +233,8 @@ def _refusal(error: UnexpectedToken, text: str) -> PredicateError:
     accepted, at_end = error.accepts or set(), error.token.type == "$END"
     at = len(text) + 1 if at_end else _column(error.token)
     there = "the end" if at_end else ascii(str(error.token)[:40])
+    if error.token.type == "DOMAIN":
+        return PredicateError("DOMAIN may stand after 'in' only", at)
     signs = [_parser().get_terminal(name).pattern.value for name in _CLOSING if name in accepted]
     if "NUMBER" in accepted:
         expected = "a value"
@@ -286,12 +289,11 @@ def names_in(node: Node) -> Iterator[Node]:
             yield from names_in(part)
 
 
-def strings_in(node: Node) -> Iterator[Node]:
-    """Give the strings in an expression."""
-    if node.kind == "literal" and isinstance(node.value, str):
-        yield node
+def nodes_in(node: Node) -> Iterator[Node]:
+    """Give an expression and all expressions in it."""
+    yield node
     for part in node.parts:
-        yield from strings_in(part)
+        yield from nodes_in(part)
 
 
 def near(name: str, known: Iterable[str]) -> str:

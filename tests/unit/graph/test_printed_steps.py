@@ -100,6 +100,7 @@ def test_tables_give_the_arrays_back() -> None:
         '"<<2, 11, 1, 1>>"',  # results without a state
         '"<<4, 0, 1>>"',  # an outcome that was not announced
         '"<<0, 11, 5, 1>>"',  # an input out of order
+        next(input_lines()).rpartition(",")[0] + '>>"',  # an input that is cut off
         '"<<1, two>>"',  # no integers
     ],
 )
