@@ -51,7 +51,11 @@ STANDBY_FLAG: Final = 1
 """``ClusterActionRequest.flags``: only standby members take the snapshot."""
 
 
-class SessionMessageHeader(Struct, frozen=True, array_like=True, tag=True, gc=False):
+class Record(Struct, frozen=True, array_like=True, tag=True, gc=False, forbid_unknown_fields=True):
+    """A message; for `msgspec` a list of its type and its fields, and nothing after them."""
+
+
+class SessionMessageHeader(Record, frozen=True):
     """A message of a client or, with a negative session id, of a service (SBE id 1)."""
 
     leadership_term_id: int
@@ -60,7 +64,7 @@ class SessionMessageHeader(Struct, frozen=True, array_like=True, tag=True, gc=Fa
     payload: bytes
 
 
-class TimerEvent(Struct, frozen=True, array_like=True, tag=True, gc=False):
+class TimerEvent(Record, frozen=True):
     """A timer has expired on the leader (SBE id 20)."""
 
     leadership_term_id: int
@@ -68,7 +72,7 @@ class TimerEvent(Struct, frozen=True, array_like=True, tag=True, gc=False):
     timestamp: int
 
 
-class SessionOpenEvent(Struct, frozen=True, array_like=True, tag=True, gc=False):
+class SessionOpenEvent(Record, frozen=True):
     """A client has connected and been authenticated (SBE id 21)."""
 
     leadership_term_id: int
@@ -80,7 +84,7 @@ class SessionOpenEvent(Struct, frozen=True, array_like=True, tag=True, gc=False)
     encoded_principal: bytes
 
 
-class SessionCloseEvent(Struct, frozen=True, array_like=True, tag=True, gc=False):
+class SessionCloseEvent(Record, frozen=True):
     """A client's session has ended (SBE id 22)."""
 
     leadership_term_id: int
@@ -89,7 +93,7 @@ class SessionCloseEvent(Struct, frozen=True, array_like=True, tag=True, gc=False
     close_reason: CloseReason
 
 
-class ClusterActionRequest(Struct, frozen=True, array_like=True, tag=True, gc=False):
+class ClusterActionRequest(Record, frozen=True):
     """All members carry out an action at this position of the log (SBE id 23)."""
 
     leadership_term_id: int
@@ -100,7 +104,7 @@ class ClusterActionRequest(Struct, frozen=True, array_like=True, tag=True, gc=Fa
     flags: int
 
 
-class NewLeadershipTermEvent(Struct, frozen=True, array_like=True, tag=True, gc=False):
+class NewLeadershipTermEvent(Record, frozen=True):
     """The first entry of a leadership term (SBE id 24)."""
 
     leadership_term_id: int

@@ -33,6 +33,7 @@ from canvass.log.entries import (
     TimerEvent,
     aligned_length,
 )
+from canvass.node.ingress import ClientIngress
 from canvass.node.module_state import (
     ACTION_OF,
     ClusterSession,
@@ -42,7 +43,6 @@ from canvass.node.module_state import (
     NodeToggle,
     ReplicatedState,
 )
-from canvass.node.sessions import ClientIngress
 from canvass.node.streams import MAX_POSITION
 from canvass.services.agent import ServiceAgent
 from canvass.services.service import ClusteredService, JoinLog, ServiceAck
@@ -170,7 +170,7 @@ class ConsensusModule:
             return replace(asked, log_position=end)
         if not self.is_active:
             return None
-        pending = self.ingress.next_authenticated()
+        pending = self.ingress.next_admitted()
         if pending is not None:
             request = pending.request
             return SessionOpenEvent(

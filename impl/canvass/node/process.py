@@ -223,10 +223,10 @@ class MemberProcess:
         def on_message(data: bytes) -> None:
             nonlocal sender
             received = MEMBER_MESSAGES.decode(data)
+            if isinstance(received, Hello) != (sender == NULL_VALUE):
+                raise ValueError("a connection has one greeting, which is its first message")
             if isinstance(received, Hello):
                 sender = self._greeted(received)
-            elif sender == NULL_VALUE:
-                raise ValueError("the connection does not begin with a greeting")
             elif isinstance(received, Numbered):
                 self._check(received.message)
                 self.node.on_consensus(sender, received.number, received.message)

@@ -10,20 +10,16 @@ from __future__ import annotations
 from enum import IntEnum, IntFlag
 from typing import Annotated, Final, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 from msgspec.msgpack import Decoder
 
 from canvass.cluster.messages import Int64, Message
-from canvass.log.entries import SessionMessageHeader
+from canvass.log.entries import Record, SessionMessageHeader
 
 Int32: TypeAlias = Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)]
 
 PROTOCOL_VERSION: Final = 1 << 16
 """1.0.0; another major version is rejected."""
-
-
-class _Message(Struct, frozen=True, array_like=True, tag=True, gc=False):
-    """A message; its type is its first item."""
 
 
 class EventCode(IntEnum):
@@ -50,7 +46,7 @@ class AdminResponseCode(IntEnum):
     UNAUTHORISED_ACCESS = 2
 
 
-class SessionConnectRequest(_Message, frozen=True):
+class SessionConnectRequest(Record, frozen=True):
     """Open a session (ingress)."""
 
     correlation_id: Int64
@@ -60,21 +56,21 @@ class SessionConnectRequest(_Message, frozen=True):
     encoded_credentials: bytes
 
 
-class SessionCloseRequest(_Message, frozen=True):
+class SessionCloseRequest(Record, frozen=True):
     """End a session (ingress)."""
 
     leadership_term_id: Int64
     cluster_session_id: Int64
 
 
-class SessionKeepAlive(_Message, frozen=True):
+class SessionKeepAlive(Record, frozen=True):
     """Keep a session from timing out (ingress)."""
 
     leadership_term_id: Int64
     cluster_session_id: Int64
 
 
-class AdminRequest(_Message, frozen=True):
+class AdminRequest(Record, frozen=True):
     """Send a request to the cluster itself (ingress)."""
 
     leadership_term_id: Int64
@@ -84,7 +80,7 @@ class AdminRequest(_Message, frozen=True):
     payload: bytes
 
 
-class AdminResponse(_Message, frozen=True):
+class AdminResponse(Record, frozen=True):
     """The result of an `AdminRequest` (egress)."""
 
     cluster_session_id: Int64
@@ -95,7 +91,7 @@ class AdminResponse(_Message, frozen=True):
     payload: bytes
 
 
-class SessionEvent(_Message, frozen=True):
+class SessionEvent(Record, frozen=True):
     """A session is open, redirected, refused or closed (egress)."""
 
     cluster_session_id: Int64
@@ -108,7 +104,7 @@ class SessionEvent(_Message, frozen=True):
     """The reason. For a redirect the ingress endpoints, such as ``0=host:port,1=host:port``."""
 
 
-class NewLeaderEvent(_Message, frozen=True):
+class NewLeaderEvent(Record, frozen=True):
     """Another member leads now, and has taken the session over (egress)."""
 
     leadership_term_id: Int64
@@ -155,14 +151,14 @@ def parse_endpoints(text: str) -> dict[int, str]:
     return found
 
 
-class Hello(_Message, frozen=True):
+class Hello(Record, frozen=True):
     """The first message of a connection between members: who sends."""
 
     cluster_id: Int64
     member_id: Int64
 
 
-class Numbered(_Message, frozen=True):
+class Numbered(Record, frozen=True):
     """A consensus message with the number that its sender's recorder gave it."""
 
     number: Int64
@@ -184,7 +180,7 @@ class StreamFlag(IntFlag):
     """The publication has ended regularly, and has no more data."""
 
 
-class LogRequest(_Message, frozen=True):
+class LogRequest(Record, frozen=True):
     """Request the data after a position."""
 
     request_id: Int64
@@ -194,7 +190,7 @@ class LogRequest(_Message, frozen=True):
     flags: Int64
 
 
-class LogData(_Message, frozen=True):
+class LogData(Record, frozen=True):
     """Frames of a log. Without frames, the stream has no new data."""
 
     request_id: Int64

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from canvass.log.entries import SessionMessageHeader, SessionOpenEvent
+from canvass.node.ingress import MAX_SESSIONS, MAX_WAITING, ClientIngress
 from canvass.node.module_state import ReplicatedState
-from canvass.node.sessions import MAX_SESSIONS, MAX_WAITING, ClientIngress
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
     AdminRequest,
@@ -52,7 +52,7 @@ class Desk:
     def open(self, name: str) -> int:
         """Let a client in, as the consensus module does."""
         self.connect(name)
-        pending = self.ingress.next_authenticated()
+        pending = self.ingress.next_admitted()
         assert pending is not None
         event = SessionOpenEvent(5, 7, pending.id, 0, 1, name, pending.request.encoded_credentials)
         self.state.apply(event)
@@ -71,7 +71,7 @@ def test_a_follower_names_the_leader() -> None:
     assert isinstance(event, SessionEvent)
     assert (channel, event.code, event.leader_member_id) == ("client:1", EventCode.REDIRECT, 1)
     assert parse_endpoints(event.detail) == {0: "127.0.0.1:1", 1: "127.0.0.1:2"}
-    assert desk.ingress.next_authenticated() is None
+    assert desk.ingress.next_admitted() is None
 
 
 def test_a_client_is_reported_when_its_session_is_in_the_log() -> None:
@@ -101,11 +101,11 @@ def test_redirections_and_rejections_are_sent_in_the_slow_tick() -> None:
     leader.ingress.on_message(SessionConnectRequest(7, 1, 2 << 16, "b", b""))
     leader.ingress.on_message(SessionConnectRequest(8, 1, PROTOCOL_VERSION, "c", b""))
 
-    assert (follower.sent, leader.sent, leader.ingress.next_authenticated()) == ([], [], None)
+    assert (follower.sent, leader.sent, leader.ingress.next_admitted()) == ([], [], None)
     follower.tick()
     leader.tick()
     assert (follower.codes(), leader.codes()) == ([EventCode.REDIRECT], [EventCode.ERROR])
-    assert leader.ingress.next_authenticated() is not None
+    assert leader.ingress.next_admitted() is not None
     assert leader.ingress.counters["clients rejected"] == 1
 
 
@@ -190,6 +190,6 @@ def test_an_election_clears_messages_that_are_not_in_the_log() -> None:
     desk.connect("client:2")
     desk.ingress.clear()
 
-    assert (len(desk.ingress.messages), desk.ingress.next_authenticated()) == (0, None)
+    assert (len(desk.ingress.messages), desk.ingress.next_admitted()) == (0, None)
     desk.connect("client:3")
     assert desk.codes()[-1] is EventCode.REDIRECT

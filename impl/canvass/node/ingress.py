@@ -1,7 +1,7 @@
-"""The clients of one member that connect, and the messages that wait for the log.
+"""The ingress of one member: the clients that it admits, and the messages that wait for the log.
 
-A follower redirects clients to the leader. A leader keeps messages in order. None of this is
-replicated: an election clears it.
+A follower redirects clients to the leader. A leader admits every client (none is authenticated) and
+keeps messages in order. None of this is replicated: an election clears it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PendingSession:
 
     id: int
     request: SessionConnectRequest
-    is_authenticated: bool = False
+    is_admitted: bool = False
 
 
 class ClientIngress:
@@ -89,10 +89,10 @@ class ClientIngress:
         else:
             self._on_session(message)
 
-    def next_authenticated(self) -> PendingSession | None:
+    def next_admitted(self) -> PendingSession | None:
         """The next client whose session can be opened, or None."""
         for pending in self._pending.values():
-            if pending.is_authenticated:
+            if pending.is_admitted:
                 return pending
         return None
 
@@ -110,9 +110,9 @@ class ClientIngress:
             self._event(request, EventCode.ERROR, detail)
 
     def process_pending(self) -> None:
-        """Let all new clients in; part of the slow tick of a leader."""
+        """Admit all new clients; part of the slow tick of a leader."""
         for pending in self._pending.values():
-            pending.is_authenticated = True
+            pending.is_admitted = True
 
     def clear(self) -> None:
         """Forget everything: an election begins."""

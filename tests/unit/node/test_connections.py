@@ -1,0 +1,59 @@
+"""Connections between members: one greeting each, and no message with more than its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec import MsgspecError
+from msgspec.msgpack import Decoder, decode, encode
+
+from canvass.archive.archive import Archive
+from canvass.archive.memory import MemoryStorage
+from canvass.cluster.rules import Rules
+from canvass.cluster.timing import Timing
+from canvass.log.entries import SessionMessageHeader
+from canvass.node.consensus_module import NodeSettings
+from canvass.node.process import MemberProcess, ProcessSettings
+from canvass.services.applications import Counter, ExactlyOnce
+from canvass.transport.messages import CLIENT_MESSAGES, MEMBER_MESSAGES, Hello, LogRequest
+
+REQUEST = LogRequest(1, 0, 0, 32, 0)
+
+
+@pytest.mark.parametrize(
+    ("messages", "refused"),
+    [
+        ([Hello(7, 1), REQUEST, REQUEST], False),
+        ([REQUEST], True),
+        ([Hello(7, 1), Hello(7, 1)], True),
+        ([Hello(7, 1), REQUEST, Hello(7, 2)], True),
+        ([Hello(8, 1)], True),
+        ([Hello(7, 3)], True),
+    ],
+)
+def test_a_connection_begins_with_its_only_greeting(
+    messages: Sequence[Hello | LogRequest], refused: bool
+) -> None:
+    node = NodeSettings(0, Rules.of("hardened", 3), Timing(), "0=a:1")
+    settings = ProcessSettings(node, cluster_id=7, member_ports=(1, 2, 3), ingress_port=4)
+    process = MemberProcess(settings, Archive(MemoryStorage()), [ExactlyOnce(Counter())])
+    receive = process._on_member_connection()
+    for message in messages[:-1]:
+        receive(encode(message))
+    if refused:
+        with pytest.raises(ValueError, match=r"greeting|another cluster"):
+            receive(encode(messages[-1]))
+    else:
+        receive(encode(messages[-1]))
+
+
+@pytest.mark.parametrize(
+    ("decoder", "message"),
+    [(MEMBER_MESSAGES, REQUEST), (CLIENT_MESSAGES, SessionMessageHeader(1, 2, 3, b""))],
+)
+def test_a_message_with_another_field_is_refused(decoder: Decoder[object], message: object) -> None:
+    data = encode([*decode(encode(message)), 0])
+
+    with pytest.raises(MsgspecError):
+        decoder.decode(data)
