@@ -95,8 +95,9 @@ def test_a_time_limit_kills_java(folders: Path) -> None:
     assert result.seconds >= 1.5
 
 
-def test_a_run_without_references_ends(folders: Path) -> None:
-    running = endless()
+@pytest.mark.parametrize("timeout_s", [None, 600])
+def test_a_run_without_references_ends(folders: Path, timeout_s: float | None) -> None:
+    running = endless(timeout_s=timeout_s)
     java = started(running)
 
     del running

@@ -8,7 +8,7 @@ import pytest
 
 from canvass.tlc.output import OutputReader
 from canvass.tlc.printed import Printed, PrintedError, read_printed
-from canvass.tlc.results import ResultBuilder, Violation
+from canvass.tlc.results import Outcome, ResultBuilder, Violation
 from canvass.tlc.values import Value
 from support.tlc_cases import FIXTURES
 
@@ -80,6 +80,16 @@ def test_there_are_texts_of_every_kind() -> None:
 def test_a_behaviour_between_other_lines_is_found() -> None:
     found = read("$ java tlc2.TLC\r\n" + HEAD.replace("\n", "\r\n") + ONE.replace("\n", "\r\n"))
     assert found.values()[0].keys() == {"x", "s"}
+
+
+@pytest.mark.parametrize("what", ["Invariant", "Property"])
+def test_the_state_after_a_violation_by_the_initial_state_has_no_head(what: str) -> None:
+    found = read(
+        f"Error: {what} Small is violated by the initial state:\nx = 1\n\nFinished in 1s\n"
+    )
+
+    assert (found.violation.outcome, found.violation.name) == (Outcome.SAFETY, "Small")
+    assert (found.values(), found.places) == ([{"x": 1}], [1])
 
 
 def test_further_counterexamples_are_counted() -> None:

@@ -174,6 +174,15 @@ def test_a_library_that_is_neither_a_folder_nor_a_jar_is_refused(
         run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(heap_mib=HEAP_MIB))
 
 
+def test_a_folder_of_modules_with_a_colon_is_refused(tmp_path: Path) -> None:
+    """TLC separates folders by it, and would not find the modules."""
+    library = tmp_path / "a:b"
+    library.mkdir()
+    (tmp_path / "Printer.tla").write_text(PRINTER)
+    with pytest.raises(OptionError, match=r"a folder with ':': .*a:b'"):
+        run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(library=(library,)))
+
+
 def launch_java_by(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """Make a script the launcher of Java."""
     launcher = folder / "bin" / "java"

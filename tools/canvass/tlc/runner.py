@@ -61,7 +61,6 @@ class TlcRun(Iterator[Event]):
         self._reader = OutputReader()
         self._builder = ResultBuilder(self._workspace.config.properties)
         self._stderr: deque[str] = deque(maxlen=OUTPUT_LINES)
-        self._stopped: Outcome | None = None
         self._events = self._run()
 
     def __enter__(self) -> Self:
@@ -113,8 +112,7 @@ class TlcRun(Iterator[Event]):
         """Kill TLC if it runs, and remove the folder of the run. Closing twice is allowed."""
         self._events.close()
         if self._result is None:  # It was not started.
-            self._stopped = Outcome.INTERRUPTED
-            self._settle(None, 0.0)
+            self._settle(Outcome.INTERRUPTED, None, 0.0)
 
     def _run(self) -> Generator[Event, None, None]:
         started_s = time.monotonic()
@@ -123,7 +121,9 @@ class TlcRun(Iterator[Event]):
         assert process.stderr is not None
         drain = threading.Thread(target=_drain, args=(process.stderr, self._stderr), daemon=True)
         drain.start()
-        timer = threading.Timer(self._options.timeout_s or 0, self._expire, (process,))
+        # The threads refer to the process only, so a run without other references ends.
+        expired = threading.Event()
+        timer = threading.Timer(self._options.timeout_s or 0, _expire, (process, expired))
         timer.daemon = True
         if self._options.timeout_s is not None:
             timer.start()
@@ -137,7 +137,6 @@ class TlcRun(Iterator[Event]):
             ended = True
         finally:
             if not ended:
-                self._stopped = self._stopped or Outcome.INTERRUPTED
                 _kill(process)
             # Until the leader is reaped, its pid is not used again.
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -150,11 +149,10 @@ class TlcRun(Iterator[Event]):
             for stream in (process.stdin, process.stdout, process.stderr):
                 if stream is not None:
                     stream.close()
-            self._settle(process.returncode, time.monotonic() - started_s)
-
-    def _expire(self, process: subprocess.Popen[bytes]) -> None:
-        self._stopped = Outcome.TIMEOUT
-        _kill(process)
+            stopped = Outcome.TIMEOUT if expired.is_set() else None
+            if not ended:
+                stopped = Outcome.INTERRUPTED
+            self._settle(stopped, process.returncode, time.monotonic() - started_s)
 
     def _start(self) -> subprocess.Popen[bytes]:
         try:
@@ -170,12 +168,12 @@ class TlcRun(Iterator[Event]):
         except OSError as error:
             raise RunError(f"TLC cannot be started: {error}") from None
 
-    def _settle(self, exit_code: int | None, seconds: float) -> None:
+    def _settle(self, stopped: Outcome | None, exit_code: int | None, seconds: float) -> None:
         """Set the result, and remove the folder of the run."""
         self._workspace.close()
         self._result = self._builder.result(
             exit_code=exit_code,
-            stopped=self._stopped,
+            stopped=stopped,
             seconds=seconds,
             argv=self.argv,
             stderr=self._stderr,
@@ -188,6 +186,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill the process group, or what is left of it."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _expire(process: subprocess.Popen[bytes], expired: threading.Event) -> None:
+    expired.set()
+    _kill(process)
 
 
 def _drain(stream: IO[bytes], lines: deque[str]) -> None:

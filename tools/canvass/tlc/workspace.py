@@ -173,7 +173,8 @@ def prepare(
     Raises
     ------
     OptionError
-        When a file name begins with ``-``, is not ``Name.tla``, or does not exist.
+        When a file name begins with ``-``, is not ``Name.tla``, or does not exist; or when a folder
+        of `TlcOptions.library` has ``:`` in its path, which TLC takes for the end of the path.
     ConfigError
         When the configuration cannot be read.
     RunError
@@ -186,9 +187,9 @@ def prepare(
         config = read_config(spec.with_suffix(".cfg") if config is None else config)
     config = _supported(config, spec, jar)
     class_path = os.pathsep.join([str(jar.path), *_named_libraries()])
-    library = os.pathsep.join(
-        str(one.absolute()) for one in (spec.parent, *map(Path, options.library))
-    )
+    library = [str(Path(one).absolute()) for one in options.library]
+    if split := [one for one in library if os.pathsep in one]:
+        raise OptionError(f"TLC finds no module in a folder with {os.pathsep!r}: {split[0]!a}")
     own = config.check_deadlock
     check_deadlock = options.check_deadlock if own is None else own
     try:
@@ -200,7 +201,7 @@ def prepare(
         *options.java_args(),
         f"-Djava.io.tmpdir={root / 'tmp'}",
         f"-Duser.home={root / 'tmp'}",
-        f"-DTLA-Library={library}",
+        f"-DTLA-Library={os.pathsep.join([str(spec.parent), *library])}",
         "-cp",
         class_path,
         "tlc2.TLC",
