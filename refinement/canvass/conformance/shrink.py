@@ -127,7 +127,8 @@ class _Search:
         self.target = self.last = found.divergences[0]
         steps = [event.step for event in streams[self.target.member]]
         self._place = steps.index(self.target.step)
-        self.kept: Kept = {member: list(range(len(events))) for member, events in streams.items()}
+        counts = {member: len(events) for member, events in streams.items()}
+        self.kept: Kept = {member: list(range(count)) for member, count in counts.items() if count}
         self.checks = 0
 
     # --- what is tried ----------------------------------------------------------------------------
@@ -177,7 +178,8 @@ class _Search:
         receipts: dict[str, tuple[int, int]] = {}
         for member, places in self.kept.items():
             stream = self._streams[member]
-            receipts |= {stream[place].input.id: (member, place) for place in places}
+            received = {stream[place].input.id: (member, place) for place in places}
+            receipts |= {name: event for name, event in received.items() if name}
             for before, place in pairwise(places):
                 if stream[before].state == stream[place].state:
                     idle[member, place] = stream[place]

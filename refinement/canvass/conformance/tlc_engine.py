@@ -48,8 +48,8 @@ class DeadEnd:
 
     standing: dict[int, tuple[bool, bool, bool]] = field(default_factory=dict)
     """For each member with an event left: whether step, message and log contents are right."""
-    broken: list[tuple[int, str]] = field(default_factory=list)
-    """The properties that the next event of a member would violate."""
+    broken: set[tuple[int, str]] = field(default_factory=set)
+    """Members and the properties that their next events would violate."""
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ def read_answers(values: Iterable[Value], runs: int) -> list[Answer]:
                     if some
                 }
             case ["broken", run, at, member, names]:
-                answers[run - 1].dead_ends[tuple(at)].broken += [(member, name) for name in names]
+                answers[run - 1].dead_ends[tuple(at)].broken |= {(member, name) for name in names}
             case _:
                 raise EngineError(f"TLC printed what the trace specification does not: {value!a}")
     return answers

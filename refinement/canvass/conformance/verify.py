@@ -37,6 +37,7 @@ from canvass.steps.answers import (
 )
 from canvass.steps.distinct import KeyTable
 from canvass.steps.tables import form_digest
+from canvass.traces.arrow import ColumnError
 from canvass.traces.errors import TraceError
 from canvass.traces.run import Corpus, RunFolder
 
@@ -160,7 +161,9 @@ class UnitChecker:
                 for table in file.tables(None if only is None else wanted):
                     reading.take(table)
                     self._on_batch(len(table))
-        except TraceError as error:
+        except (TraceError, ColumnError) as error:
+            if isinstance(error, ColumnError):
+                error = TraceError(error.code, str(path), 0, 0, error.reason)
             if reading is None:
                 self._refuse(path, error)
             else:

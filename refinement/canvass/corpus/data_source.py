@@ -40,7 +40,7 @@ from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.parser import decoded
 from canvass.traces.aeron_log.source import LogSource, parse_log_name
 from canvass.traces.alignment.importer import import_logs
-from canvass.traces.arrow import arrow_schema, sources_of, to_table
+from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_LINE_BYTES
 from canvass.traces.parquet import REVISION, TRUNCATED, DatasetFile, DatasetWriter, RunEntry
@@ -165,7 +165,7 @@ class EventsReader(UnitReader):
         absent = set(file.runs)
         for read, columns in file.read():
             if not read.schema.equals(arrow_schema(self._member_count)):
-                sources = [*[None] * columns.context, *sources_of(read)]
+                sources = [*[None] * columns.context, *file.sources(read)]
                 read = to_table(columns, sources).slice(columns.context)
             table = _with_facts(read, file.runs)
             absent -= set(table["run"].unique().to_pylist())

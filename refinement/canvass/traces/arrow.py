@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import ValidationError, convert
 
 from canvass.traces.columns import EventColumns, Ints, predecessors
 from canvass.traces.errors import Code
@@ -182,13 +183,19 @@ def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = No
 
 
 def sources_of(table: Any) -> list[Source | None]:
-    """Return the source of each row of a table."""
+    """Return the source of each row of a table.
+
+    Raises
+    ------
+    ColumnError
+        ``BAD_SCHEMA`` if the column has another type.
+    """
     if "source" not in table.schema.names:
         return [None] * table.num_rows
-    return [
-        given and Source(given["file"], (*given["lines"],), (*given["observed"],), given["reason"])
-        for given in table.column("source").to_pylist()
-    ]
+    try:
+        return convert(table.column("source").to_pylist(), list[Source | None])
+    except ValidationError as error:
+        raise ColumnError(Code.BAD_SCHEMA, f"source: {error}") from None
 
 
 def member_count_of(schema: Any) -> int:

@@ -25,6 +25,7 @@ from canvass.traces.arrow import (
     arrow_schema,
     from_table,
     member_count_of,
+    sources_of,
 )
 from canvass.traces.arrow import to_table as columns_to_table
 from canvass.traces.columns import EventColumns, Ints, from_events
@@ -473,7 +474,7 @@ class DatasetFile:
     def _may_hold(self, number: int, run_ids: Collection[str]) -> bool:
         about = self._file.metadata.row_group(number)
         found = self._guard(lambda: _statistics_of(about, "run"))
-        if found is None or not found.has_min_max:
+        if found is None or not found.has_min_max or not isinstance(found.min, str):
             return True
         return any(found.min <= run_id <= found.max for run_id in run_ids)
 
@@ -492,6 +493,11 @@ class DatasetFile:
             for reason in row_problems(before, self.runs, finder).values():
                 raise self._error(Code.BAD_EVENT, reason)
             yield table, before
+
+    def sources(self, table: Any) -> list[Source | None]:
+        """Give the source of each row of one of the tables; see `canvass.traces.arrow`."""
+        found: list[Source | None] = self._guard(lambda: sources_of(table))
+        return found
 
     def batches(self, run_ids: Collection[str] | None = None) -> Iterator[EventColumns]:
         """Yield the events in columns; see `read`."""

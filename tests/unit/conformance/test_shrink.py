@@ -51,7 +51,7 @@ class Whole:
 
     def __post_init__(self) -> None:
         whole = RunFolder(self.folder).load()
-        self.streams = {member: events for member, events in whole.events.items() if events}
+        self.streams = whole.events  # Also of members without events.
         self.loaded = load(self.folder, whole.run.run_id)
         self.found = check_run(self.folder, LOOKUP)
 

@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from canvass.conformance.check import check
 from canvass.conformance.step_lookup import StepLookup, spec_digest
+from canvass.conformance.verify import read_and_check
 from canvass.corpus.check import TaskChecker
 from canvass.corpus.data_source import EventsReader, row_schema
 from canvass.corpus.frame import _verify_rows
 from canvass.corpus.plan import Unit, list_units
 from canvass.corpus.process_engine import ProcessEngine
 from canvass.steps.answers import ALLOWED, NO_ANSWERS, Answers
-from canvass.traces.parquet import DatasetWriter, entries_of_rows
+from canvass.traces.errors import TraceError
+from canvass.traces.parquet import DatasetFile, DatasetWriter, entries_of_rows
 from canvass.traces.run import Corpus, write_dataset
 from canvass.traces.schema import Run
 from support.corpora import record_runs
@@ -53,6 +56,31 @@ def test_a_unit_that_cannot_be_read_any_more_has_a_verdict(
         unit.location.write_bytes(b"PAR1")
 
     assert verdicts(unit) == [(None, "MALFORMED")]
+
+
+def test_a_column_of_a_wrong_type_is_a_verdict_that_names_file_and_column(
+    corpus: Path, tmp_path: Path
+) -> None:
+    """The other files of the corpus are checked, and the column is named where it is read."""
+    for name in ("good", "wrong"):
+        with DatasetWriter(tmp_path / name) as writer:
+            write_dataset(Corpus(corpus), writer)
+    (file,) = (tmp_path / "wrong").iterdir()
+    table, texts = pq.read_table(file), pa.array(["x"] * 10_000)
+    for name in ("state_candidate_term_id", "source"):
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, texts.slice(0, len(table)))
+    pq.write_table(table, file)
+
+    found = read_and_check([file, *(tmp_path / "good").iterdir()], Answers()).runs
+
+    verdicts = [each.verdict for each in found]
+    assert [one.verdict.name for one in verdicts] == ["MALFORMED"] * 4 + ["CONFORMS"] * 4
+    for one in verdicts[:4]:
+        assert one.reason.startswith(f"{file}: BAD_SCHEMA: state_candidate_term_id: string is no ")
+    with DatasetFile(file) as opened, pytest.raises(TraceError) as refusal:
+        opened.sources(next(opened.tables()))
+    assert str(refusal.value).startswith(f"{file}: BAD_SCHEMA: source: ")
 
 
 def rows_of(corpus: Path) -> Any:

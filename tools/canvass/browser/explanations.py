@@ -26,6 +26,8 @@ from canvass.traces.counts import counted
 
 MAX_ROWS: Final = 100
 """Most rows of each table."""
+MAX_BALLOTS: Final = 20
+"""Most ballots of each election."""
 
 _HERE: Final = Path(__file__).resolve().parent
 _FOLDERS: Final = (_HERE / "findings", _HERE.parents[2] / "docs" / "findings")
@@ -48,8 +50,13 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
         name: getattr(found, name)[-MAX_ROWS:]
         for name in ("leaderships", "interruptions", "elections", "stuck", "risks", "missing")
     }
+    left_out = sum(len(getattr(found, name)) - len(kept) for name, kept in rows.items())
+    left_out += sum(max(0, len(one.ballots) - MAX_BALLOTS) for one in rows["elections"])
     # Of the phases, the page needs the first: the member that looked for a leader.
-    rows["elections"] = tuple(replace(one, phases=one.phases[:1]) for one in rows["elections"])
+    rows["elections"] = tuple(
+        replace(one, phases=one.phases[:1], ballots=one.ballots[-MAX_BALLOTS:])
+        for one in rows["elections"]
+    )
     hazards = shown_hazards(found.risks)
     evidence = dict.fromkeys(_evidence((tuple(rows.values()), tuple(hazards))))
     return api.ExplanationView(
@@ -59,7 +66,7 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
         if found.leaderships or found.gaps
         else None,
         hazards=tuple(hazards),
-        left_out=sum(len(getattr(found, name)) - len(kept) for name, kept in rows.items()),
+        left_out=left_out,
         places={str(one): _place(opened, one) for one in evidence},
         **rows,
     )

@@ -24,7 +24,6 @@ from canvass.lanes.model import MARKED, Diagram, Mark
 from canvass.lanes.of_run import RunLanes, state_changes
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.source import LogSource
-from canvass.traces.arrow import sources_of
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_ENUMS, STATE_INDEX
 from canvass.traces.parquet import DatasetFile
@@ -116,7 +115,7 @@ def _of_data_set(path: Path, run_id: str) -> Iterator[tuple[int, int, Source]]:
     with DatasetFile(path) as file:
         for table in file.tables([run_id]):
             columns = (table.column(name).to_pylist() for name in ("member", "step"))
-            for member, step, source in zip(*columns, sources_of(table), strict=True):
+            for member, step, source in zip(*columns, file.sources(table), strict=True):
                 if source is not None and source.lines:
                     yield member, step, source
 
