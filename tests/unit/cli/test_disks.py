@@ -21,23 +21,6 @@ from support.aeron_disks import (
 Command = Callable[..., tuple[int, str, str]]
 
 
-def test_sound_disks_end_with_0_and_say_who_can_lead(command: Command) -> None:
-    code, out, err = command("disks", COMMITTED / "1.53-tight-242")
-
-    assert (code, err) == (0, "")
-    assert "member 1 can lead, with any 2 or more of the members that start" in out
-    assert out.splitlines()[-1] == "SOUND: no contradiction found"
-
-
-def test_lost_entries_end_with_1_and_name_file_and_offset(command: Command) -> None:
-    code, out, _ = command("disks", COMMITTED / "1.52.2-wipe-241")
-
-    assert code == 1
-    assert "raw-0/recording.log.gz:256" in out
-    assert "member 0 can never join" in out
-    assert "* Start members 1 and 2:" in out
-
-
 def upgraded(folder: Path, before: int, after: int, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Disks of a cluster whose member 0 missed the term after an upgrade, by schema versions."""
     monkeypatch.setattr(aeron_disks, "SCHEMA_VERSION", before)
@@ -68,14 +51,6 @@ def test_logs_of_several_releases_are_named(
     assert [log["schemaVersion"] for log in found["logs"]] == [14, 15, 15]
 
 
-def test_the_choice_of_the_protocol_is_said(command: Command) -> None:
-    disks = COMMITTED / "1.53-tight-242"
-    release = "the logs were written by release 1.53 (schema version 17); protocol"
-
-    _, out, _ = command("disks", disks)
-    assert f"\n{release} 1.50, chosen by the release\n" in out
-
-
 def test_a_file_of_another_format_ends_with_2(command: Command, tmp_path: Path) -> None:
     folders = write_disks(tmp_path, [disk_of(i, [Term(0, 0, (b"a",))]) for i in range(3)])
     (folders[1] / "cluster" / "recording.log").write_bytes(b"\xff\x01" * 500)
@@ -85,15 +60,6 @@ def test_a_file_of_another_format_ends_with_2(command: Command, tmp_path: Path) 
     assert code == 2
     assert "member 1 does not start: " in out
     assert "recording.log:0: entry 0 is of no known type" in out
-
-
-def test_a_missing_disk_ends_with_3(command: Command, tmp_path: Path) -> None:
-    folders = write_disks(tmp_path, [disk_of(i, [Term(0, 2, (b"a",))]) for i in range(2)])
-
-    code, out, _ = command("disks", *folders)
-
-    assert code == 3
-    assert "no folder of member 2 was given" in out
 
 
 def test_an_empty_folder_counts_as_an_empty_disk(command: Command, tmp_path: Path) -> None:

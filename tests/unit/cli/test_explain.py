@@ -25,26 +25,6 @@ BACKUP = _SYSTEM / "ClusterBackupTest.shouldBackupClusterAndJoinLive.log.gz"
 RESTARTED = _SYSTEM / "ClusterTest.shouldStopLeaderAndRestartAsFollower.log.gz"
 
 
-def test_logs_without_the_clusters_events_say_nothing_about_leaders_or_starts(
-    command: Command, tmp_path: Path
-) -> None:
-    """With the events off, a log has nothing but the starts of its processes."""
-    starts = [
-        f"[{s}.000000000] log started 2026-11-28 03:00:{s}.000+0000" for s in (10, 20, 30, 40)
-    ]
-    for i in range(3):
-        (tmp_path / f"member-{i}.log").write_text("\n".join([*starts, ""]))
-    code, out, _ = command("explain", tmp_path)
-
-    assert code == 0
-    assert out.splitlines()[0] == "3 members, 3 logs, 30.0 s, no line shows who led"
-    assert "without a leader" not in out
-    assert "its process ended" not in out
-    assert (
-        "No log has a CLUSTER line: the events may be off, or no process began an election." in out
-    )
-
-
 @pytest.mark.parametrize(
     ("headers", "said"),
     [
@@ -113,15 +93,6 @@ def test_the_next_command_is_one_that_can_be_typed(command: Command, tmp_path: P
     assert of_run.rstrip().endswith(f"canvass verify '{run}'")
 
 
-def test_a_run_is_explained_too(command: Command, tmp_path: Path) -> None:
-    command("simulate", "--seeds", "1", "--steps", "600", "--out", tmp_path / "corpus")
-    [run] = (tmp_path / "corpus").iterdir()
-    code, out, _ = command("explain", run)
-
-    assert code == 0
-    assert "Election 1: member" in out
-
-
 def test_an_imported_run_has_the_leaders_of_its_logs(command: Command, tmp_path: Path) -> None:
     command("import", "aeron", SAMPLE, "--out", tmp_path / "run")
     _, logs, _ = command("explain", SAMPLE, "--format", "json")
@@ -166,30 +137,12 @@ def test_the_clusters_of_one_log_are_explained_one_after_the_other(
 ) -> None:
     """Three members, then a single node, with id 3, from their backup."""
     page = tmp_path / "page.html"
-    code, out, err = command("explain", BACKUP, "--html", page)
-    first, second = out.split(f"Cluster {BACKUP.name}~2\n")
 
-    assert (code, err) == (0, "")
-    assert first.splitlines()[1] == f"Cluster {BACKUP.name}~1"
-    assert "3 members, 3 logs" in first
-    assert "member 0 has id 3 in the logs" in second
-    assert "Missing" in second
+    assert command("explain", BACKUP, "--html", page)[0] == 0
     assert page.read_text().count("<h1>") == 2
     found = json.loads(command("explain", BACKUP, "--format", "json")[1])
     assert [one["memberCount"] for one in found] == [3, 1]
     assert [len(one["leaderships"]) for one in found] == [1, 2]
-
-
-def test_one_member_and_one_election_are_shown_where_they_are(command: Command) -> None:
-    only = command("explain", BACKUP, "--member", 2)[1]
-    both = command("explain", BACKUP, "--election", 1)[1]
-
-    assert "Member 2" in only
-    assert f"Cluster {BACKUP.name}" not in only
-    assert both.count(f"Cluster {BACKUP.name}") == 2
-    assert command("explain", BACKUP, "--exit-on", "danger")[0] == 0
-    assert command("explain", BACKUP, "--member", 4)[0] == 2
-    assert command("explain", BACKUP, "--election", 2)[0] == 2
 
 
 def test_members_that_never_ran_are_counted_if_config_json_says_so(

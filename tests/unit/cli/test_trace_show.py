@@ -10,8 +10,6 @@ import pytest
 
 from canvass.cluster.rules import Rules
 from canvass.selftest.runs import record_run
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, write_dataset
 
 Command = Callable[..., Any]
 
@@ -31,19 +29,3 @@ def test_the_width_is_kept(
     ended = command("trace", "show", run_folder)
 
     assert max(map(len, ended.out.splitlines())) <= width
-
-
-def test_a_run_of_a_data_set_is_named(command: Command, run_folder: Path, tmp_path: Path) -> None:
-    record_run(tmp_path / "corpus" / "two", Rules.of("1.50"), 2, 50, run_id="two")
-    record_run(tmp_path / "corpus" / "one", Rules.of("1.50"), 1, 50, run_id="one")
-    with DatasetWriter(tmp_path / "set") as writer:
-        write_dataset(Corpus(tmp_path / "corpus"), writer)
-
-    both = command("trace", "show", tmp_path / "set")
-    one = command("trace", "show", tmp_path / "set", "--run", "two")
-    folder = command("trace", "show", tmp_path / "corpus" / "two")
-
-    assert (both.code, both.out) == (2, "")
-    assert "2 runs (one, two, ...); name one with --run" in both.err
-    assert one.code == 0
-    assert one.out == folder.out

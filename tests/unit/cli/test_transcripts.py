@@ -69,14 +69,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+_CAPTURES = Path(__file__).parents[2] / "captures"
 CAPTURED = {
     **{
         name: SAMPLES[0].parents[1] / f"aeron-{name}" for name in ("hz1", "hz2", "hz3", "hz6", "la")
     },
     "acknowledged": SAMPLES[0].parents[1] / "aeron-hz3-acknowledged",
     "hosts": HOSTS[0],
+    "system.log.gz": _CAPTURES
+    / "system"
+    / "ClusterBackupTest.shouldBackupClusterAndJoinLive.log.gz",
+    "wiped": COMMITTED / "1.52.2-wipe-241",
 }
-"""Captured clusters with hazards, and one whose hosts' clocks differ."""
+"""Captured clusters with hazards, with differing clocks, two in one log, and with a wiped disk."""
 CHANGED = {
     "bad": corruptions.send_removed,
     "gap": corruptions.event_dropped,
@@ -94,6 +99,13 @@ FILES = {
     "spoilt/member-0.ndjson": b"{}\n",
     "bytes/member-0.log": bytes(range(256)) * 40,
     "archive/member-0.log": b"[1.000000000] ARCHIVE: SOMETHING [1/1]: a=1\n",
+    **{
+        f"silent/member-{i}.log": b"".join(
+            b"[%d.000000000] log started 2026-11-28 03:00:%d.000+0000\n" % (s, s)
+            for s in (10, 20, 30, 40)
+        )
+        for i in range(3)
+    },
     "late": b"1 kill 0\n9 start all\n",
     "client": b"\n",
     **{

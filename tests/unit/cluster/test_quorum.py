@@ -1,4 +1,4 @@
-"""Quorums of any size. What the other predicates decide, the edges of the state graphs show."""
+"""Quorums of any size, and what a report counts. The edges of graphs show the other predicates."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from itertools import permutations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from canvass.cluster.member import NULL_RECORD, TermEntry
+from canvass.cluster.predicates import counted_position
 from canvass.cluster.quorum import is_quorum, quorum_position, quorum_size
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
 
 
 @pytest.mark.parametrize(
@@ -52,3 +57,19 @@ def test_quorum_position_is_the_greatest_that_a_quorum_has_reached(
     reached = [p for p in range(1, 10) if is_quorum(sum(q >= p for q in positions), count)]
 
     assert quorum_position(positions, count) == max(reached, default=0)
+
+
+@pytest.mark.parametrize(
+    ("term", "position", "counted"),
+    [(4, 1000, 1000), (2, 1000, 700), (2, 600, 600), (3, 1000, 800), (5, 1000, 0), (-1, -1, -1)],
+)
+def test_a_report_counts_for_what_is_surely_the_leaders_log(
+    term: int, position: int, counted: int
+) -> None:
+    """The leader of term 4, at 800, has term 2 up to 700 and term 3 open. Hazard HZ1."""
+    report = replace(NULL_RECORD, leadership_term_id=term, log_position=position)
+    log = (TermEntry(2, 0, 700), TermEntry(3, 700, -1))
+    leader = replace(persistent_member(Rules.of("1.50")), recording_log=log)
+
+    assert counted_position(Rules.of("hardened"), leader, 4, 800, report) == counted
+    assert counted_position(Rules.of("1.50"), leader, 4, 800, report) == position

@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -187,9 +188,7 @@ def prepare(
         config = read_config(spec.with_suffix(".cfg") if config is None else config)
     config = _supported(config, spec, jar)
     class_path = os.pathsep.join([str(jar.path), *_named_libraries()])
-    library = [str(Path(one).absolute()) for one in options.library]
-    if split := [one for one in library if os.pathsep in one]:
-        raise OptionError(f"TLC finds no module in a folder with {os.pathsep!r}: {split[0]!a}")
+    library = os.pathsep.join([str(spec.parent), *_unsplit(options.library)])
     own = config.check_deadlock
     check_deadlock = options.check_deadlock if own is None else own
     try:
@@ -201,7 +200,7 @@ def prepare(
         *options.java_args(),
         f"-Djava.io.tmpdir={root / 'tmp'}",
         f"-Duser.home={root / 'tmp'}",
-        f"-DTLA-Library={os.pathsep.join([str(spec.parent), *library])}",
+        f"-DTLA-Library={library}",
         "-cp",
         class_path,
         "tlc2.TLC",
@@ -262,6 +261,14 @@ def read_config(path: str | os.PathLike[str]) -> TlcConfig:
         return parse_config(file.read_text(encoding="utf-8"), file.name)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from None
+
+
+def _unsplit(folders: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Give the folders of modules, if the path of TLC can hold them."""
+    found = [str(Path(one).absolute()) for one in folders]
+    if split := [one for one in found if os.pathsep in one]:
+        raise OptionError(f"TLC finds no module in a folder with {os.pathsep!r}: {split[0]!a}")
+    return found
 
 
 def _named_libraries() -> list[str]:
