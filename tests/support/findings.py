@@ -68,9 +68,12 @@ def digest_of(model: ModelEntry, root: Path | None = None) -> str:
     modules = modules_of(find_file(f"{model.module}.tla", root), module_folders(root))
     files = [*sorted(modules, key=lambda module: module.name), find_file(model.config, root)]
     expected = msgspec.structs.replace(model, model_set=ModelSet.CI, takes=Takes.SECONDS)
-    parts = [find_jar().sha256.encode(), msgspec.json.encode(expected)]
+    parts = [_jar().sha256.encode(), msgspec.json.encode(expected)]
     parts += [_rules_of(file) for file in files]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
+
+
+_jar = functools.cache(find_jar)
 
 
 @functools.cache

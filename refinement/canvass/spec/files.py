@@ -163,14 +163,20 @@ def modules_of(module: Path, folders: Sequence[Path]) -> list[Path]:
     """
     found = [module] if module.is_file() else []
     for file in found:
-        text = file.read_text(encoding="utf-8", errors="replace")
-        named = [word for words in _EXTENDS.findall(text) for word in words.split(",")]
-        for word in (*named, *_INSTANCE.findall(text)):
-            places = (folder / f"{word.strip()}.tla" for folder in (file.parent, *folders))
+        for name in _modules_named(file, file.stat().st_mtime_ns):
+            places = (folder / f"{name}.tla" for folder in (file.parent, *folders))
             place = next((path for path in places if path.is_file()), None)
             if place is not None and place.stem not in {known.stem for known in found}:
                 found.append(place)
     return found
+
+
+@functools.cache
+def _modules_named(file: Path, _changed_ns: int) -> tuple[str, ...]:
+    """Read a module once for all that use it, as long as it does not change."""
+    text = file.read_text(encoding="utf-8", errors="replace")
+    extended = [word.strip() for words in _EXTENDS.findall(text) for word in words.split(",")]
+    return (*extended, *_INSTANCE.findall(text))
 
 
 def names_of(module: Path, folders: Sequence[Path]) -> frozenset[str]:
@@ -183,7 +189,7 @@ def names_of(module: Path, folders: Sequence[Path]) -> frozenset[str]:
 
 @functools.cache
 def _names_in(file: Path, _changed_ns: int) -> frozenset[str]:
-    """Read a module once for all configurations that use it, as long as it does not change."""
+    """Read the names of a module, in the same way."""
     text = without_comments(file.read_text(encoding="utf-8", errors="replace"))
     declared = " ".join(_DECLARED.findall(text))
     return frozenset([*_DEFINED.findall(text), *re.findall(r"\w+", declared)])
