@@ -13,7 +13,7 @@ from typing import Any
 
 from canvass.tlc.config import TlcConfig
 from canvass.tlc.runner import TlcRun, run
-from canvass.tlc.workspace import TlcOptions
+from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 
 FOLDER = Path(__file__).parents[1] / "unit" / "tlc"
 SPECS = FOLDER / "specs"
@@ -56,7 +56,7 @@ class Case:
 
     def start(self, **more: Any) -> TlcRun:
         """Return the run, not yet started."""
-        options = TlcOptions(heap_mib=256, **{**self.options, **more})
+        options = TlcOptions(heap_mib=256, jvm_args=SHORT_RUN, **{**self.options, **more})
         return run(SPECS / f"{self.spec}.tla", self.config, options)
 
 

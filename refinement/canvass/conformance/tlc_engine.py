@@ -38,7 +38,7 @@ from canvass.tlc.config import TlcConfig
 from canvass.tlc.results import Outcome
 from canvass.tlc.runner import run
 from canvass.tlc.values import Value
-from canvass.tlc.workspace import TlcOptions
+from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 from canvass.traces.errors import TraceError
 
 
@@ -230,7 +230,11 @@ def _ask(traces: Sequence[TraceRun]) -> list[Answer]:
         module = Path(folder) / f"{_ROOT_MODULE}.tla"
         module.write_text(module_text(traces), encoding="ascii")
         limits = TlcOptions(
-            heap_mib=2048, stack_mib=512, check_deadlock=False, library=module_folders()
+            heap_mib=2048,
+            stack_mib=512,
+            check_deadlock=False,
+            library=module_folders(),
+            jvm_args=SHORT_RUN,
         )
         with run(module, config_of(traces[0].run.rules), limits) as tlc:
             answers = read_answers(tlc.printed_values(), len(traces))

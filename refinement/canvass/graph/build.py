@@ -47,7 +47,7 @@ from canvass.tlc.events import Event, UserOutput
 from canvass.tlc.programs import find_jar
 from canvass.tlc.results import Outcome
 from canvass.tlc.runner import run
-from canvass.tlc.workspace import TlcOptions
+from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 from canvass.traces.layout import ACTION_NAMES, NONE
 
 MODULE: Final = "MCMemberGraph"
@@ -179,7 +179,13 @@ def build_graph(
         If TLC cannot be run.
     """
     need_place(folder)
-    options = replace(options or TlcOptions(heap_mib=3072), workers=1, stack_mib=64)
+    is_short = model.steps == 0 or model.rules.member_count < 3
+    options = replace(
+        options or TlcOptions(heap_mib=3072),
+        workers=1,
+        stack_mib=64,
+        jvm_args=SHORT_RUN if is_short else (),
+    )
     printed = PrintedGraph(model.rules.member_count)
     module = HARNESS / f"{MODULE}.tla"
     with run(module, model.printing(), replace(options, library=module_folders())) as tlc:

@@ -20,13 +20,13 @@ from canvass.tlc.programs import find_java
 from canvass.tlc.results import CheckResult, Outcome
 from canvass.tlc.runner import check, run
 from canvass.tlc.values import ModelValue, Value, format_value
-from canvass.tlc.workspace import TlcOptions
+from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 from support.tlc_cases import CASES, FIXTURES, SHAPES, SIMPLE, SPECS, counter
 from support.tlc_reading import EXIT_CODES, interpret, recorded
 
 pytestmark = pytest.mark.tlc
 
-HEAP_MIB = 256
+SHORT = TlcOptions(heap_mib=256, jvm_args=SHORT_RUN)
 
 
 def summary(result: CheckResult) -> list[Any]:
@@ -61,7 +61,7 @@ def test_one_run_gives_verdict_and_graph_and_touches_no_folder(tmp_path: Path) -
         folder / "Lights.tla",
         dump=tmp_path / "lights.dot",
         on_event=seen.append,
-        heap_mib=HEAP_MIB,
+        options=SHORT,
     )
 
     assert (result.outcome, result.distinct, result.depth) == (Outcome.SUCCESS, 63, 6)
@@ -97,7 +97,7 @@ def test_values_of_every_kind_are_read_as_they_were_written(tmp_path: Path) -> N
         *given(SPECS / "Shapes.tla", SHAPES, {"Thing": thing}, tmp_path),
         library=(SPECS,),
         dump=tmp_path / "s.dot",
-        heap_mib=HEAP_MIB,
+        options=SHORT,
     )
 
     assert result.ok, result.message
@@ -123,7 +123,7 @@ def test_much_output_is_streamed_and_not_kept(tmp_path: Path) -> None:
     count = 0
     last: Value = 0
 
-    options = TlcOptions(heap_mib=HEAP_MIB, library=(library,))
+    options = replace(SHORT, library=(library,))
     with run(tmp_path / "Printer.tla", SIMPLE, options) as running:
         tracemalloc.start()
         for value in join_values(running.user_output()):
@@ -156,7 +156,7 @@ def test_the_environment_names_folders_and_jars_of_modules(
             jar.writestr("inside/Printer.tla", "no module")
     (tmp_path / "Printer.tla").write_text(PRINTER)
     monkeypatch.setenv("CANVASS_TLA_LIBRARY", f"{tmp_path}:{library}")
-    with run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(heap_mib=HEAP_MIB)) as running:
+    with run(tmp_path / "Printer.tla", SIMPLE, SHORT) as running:
         printed = list(join_values(running.user_output()))
 
     assert running.result.ok
@@ -171,7 +171,7 @@ def test_a_library_that_is_neither_a_folder_nor_a_jar_is_refused(
     (tmp_path / "Printer.tla").write_text(PRINTER)
     monkeypatch.setenv("CANVASS_TLA_LIBRARY", str(tmp_path / name))
     with pytest.raises(OptionError, match=f"CANVASS_TLA_LIBRARY: .*{name}' is neither"):
-        run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(heap_mib=HEAP_MIB))
+        run(tmp_path / "Printer.tla", SIMPLE, SHORT)
 
 
 def test_a_folder_of_modules_with_a_colon_is_refused(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_warnings_of_java_are_not_lines_of_tlc(
     words = "-XX:+UseLargePages -XX:LargePageSizeInBytes=3"
     launch_java_by(tmp_path, monkeypatch, f'exec {find_java().path} {words} "$@"')
 
-    options = TlcOptions(heap_mib=HEAP_MIB)
+    options = SHORT
     with run(tmp_path / "Printer.tla", SIMPLE, options) as running:
         values = list(running.printed_values())
 
@@ -220,7 +220,7 @@ def test_another_line_than_the_specification_prints_is_not_a_value(
     script = f'{find_java().path} "$@" | {edited}\nexit ${{PIPESTATUS:-0}}'
     launch_java_by(tmp_path, monkeypatch, script)
 
-    with run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(heap_mib=HEAP_MIB)) as running:
+    with run(tmp_path / "Printer.tla", SIMPLE, SHORT) as running:
         values = list(running.printed_values())
 
     assert running.result.ok
@@ -241,7 +241,7 @@ def test_a_specification_without_a_behaviour_is_reported(tmp_path: Path) -> None
     text = "---- MODULE Empty ----\nVARIABLE n\nInit == n \\in {}\nNext == n' = n\n====\n"
     (tmp_path / "Empty.tla").write_text(text)
 
-    result = check(tmp_path / "Empty.tla", SIMPLE, heap_mib=HEAP_MIB)
+    result = check(tmp_path / "Empty.tla", SIMPLE, options=SHORT)
 
     assert (result.outcome, result.distinct) == (Outcome.SUCCESS, 0)
     assert result.warnings == (
@@ -267,7 +267,7 @@ def test_a_jar_with_a_broken_tlc_is_a_system_error(
         archive.writestr("tlc2/TLC.class", b"\xca\xfe\xba\xbe")
 
     monkeypatch.setenv("CANVASS_TLA2TOOLS", str(tmp_path / "odd.jar"))
-    result = check(SPECS / "Counter.tla", heap_mib=HEAP_MIB)
+    result = check(SPECS / "Counter.tla", options=SHORT)
 
     assert result.outcome is Outcome.SYSTEM_ERROR
     assert result.message.startswith("TLC said nothing (exit code 1): ")
@@ -294,7 +294,7 @@ def test_invalid_file_names_are_refused(
     (tmp_path / "a b.tla").write_text("")
 
     with pytest.raises(OptionError) as caught:
-        run(tmp_path / spec, config and tmp_path / config, TlcOptions(heap_mib=HEAP_MIB))
+        run(tmp_path / spec, config and tmp_path / config, SHORT)
 
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -305,15 +305,15 @@ def test_a_missing_program_is_an_error_before_any_folder_is_made(
 ) -> None:
     monkeypatch.setenv("CANVASS_TLA2TOOLS", str(tmp_path / "no.jar"))
     with pytest.raises(JarError):
-        run(SPECS / "Counter.tla", None, TlcOptions(heap_mib=HEAP_MIB))
+        run(SPECS / "Counter.tla", None, SHORT)
     monkeypatch.delenv("CANVASS_TLA2TOOLS")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(JavaError):
-        run(SPECS / "Counter.tla", None, TlcOptions(heap_mib=HEAP_MIB))
+        run(SPECS / "Counter.tla", None, SHORT)
 
 
 def test_a_result_exists_only_at_the_end() -> None:
-    options = TlcOptions(heap_mib=HEAP_MIB)
+    options = SHORT
     with (
         run(SPECS / "Counter.tla", counter(), options) as running,
         pytest.raises(RunError, match="not finished"),
