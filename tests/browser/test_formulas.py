@@ -88,11 +88,34 @@ def test_a_temporal_formula_has_no_parts(tmp_path: Path) -> None:
     found = read_counterexample(written(tmp_path, "Ends", [state([], [])])).formula()
 
     assert "a temporal formula speaks of the whole behaviour" in found.note
+    assert found.operator is not None
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize("missing", ["java", "time", "folder"])
+def test_a_formula_is_shown_without_values_if_they_cannot_be_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    found = read_counterexample(written(tmp_path, "OnlyGrows", [state([], [])] * 2))
+    if missing == "java":
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+    elif missing == "time":
+        monkeypatch.setattr("canvass.proof.sany.TIMEOUT_S", 0.01)
+    else:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    formula = found.formula()
+
+    assert formula.operator is not None
+    assert formula.operator.lines[0].startswith(("OnlyGrows ==", "Grows =="))
+    assert (formula.parts, formula.note.count("\n")) == ((), 0)
+    assert formula.note.startswith("Its parts are not evaluated: ")
+    assert found.formula() is formula
 
 
 def test_names_that_would_be_more_than_names_are_not_given_to_tlc(tmp_path: Path) -> None:
     path = written(tmp_path, "Safe", [{"x = 1 \\/ y": 1}])
     found = read_counterexample(path).formula()
 
-    assert found.operator is None
+    assert found.parts == ()
     assert "not a TLA+ identifier" in found.note

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -303,6 +304,22 @@ def test_a_projection_with_too_many_values_says_what_is_left_out(server: Asked) 
     assert answer.left_out_classes > 0
     assert sum(node.count for node in answer.nodes) + answer.left_out.states == states
     assert len({node.key for node in answer.nodes}) == len(answer.nodes)
+
+
+def test_a_table_of_steps_that_cannot_be_read_is_a_bad_request(
+    small_graph: Path, good_run: Path, tmp_path: Path
+) -> None:
+    """It has gone since the graph was opened, which is shown."""
+    folder = shutil.copytree(small_graph, tmp_path / "graph")
+    with serving([folder, good_run]) as server:
+        assert server.get(api.GraphInfo, "/graph/graph").states > 100
+        (folder / "keys.npy").unlink()
+        reply = server.ask("/run/good/step/0/3")
+
+    assert (reply.status, reply.problem().message) == (
+        400,
+        f"{folder / 'keys.npy'}: No such file or directory",
+    )
 
 
 def test_a_damaged_graph_is_reported_in_one_line(small_graph: Path, tmp_path: Path) -> None:

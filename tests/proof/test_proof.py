@@ -33,7 +33,7 @@ ALWAYS = ("Ballots", "a-second-vote-in-a-term", "no-HZ1")
 """Proved or broken in every push."""
 UNCHANGED = RECORD.read_text().strip() == digest()
 PROVED: set[str] = set()
-"""The modules and mistakes of which this process knows the outcome that they should have."""
+"""The modules and mistakes whose outcomes this process has found as expected."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,7 +45,7 @@ def record(rewrite: bool) -> Iterator[None]:
 
 
 def due(name: str, value: object) -> object:
-    """A parameter that a push takes if something has changed."""
+    """Make a parameter: of the night if nothing has changed, unless every push has it."""
     late = UNCHANGED and name not in ALWAYS
     return pytest.param(value, id=name, marks=[pytest.mark.night] if late else [])
 

@@ -17,7 +17,7 @@ RECORD: Final = Path(__file__).parents[1] / "proof" / "proved.txt"
 
 
 def digest() -> str:
-    """Name everything that decides an outcome: Z3 counts steps, so its outcomes are repeatable."""
+    """Digest everything that decides an outcome; Z3 is bounded by steps, so outcomes repeat."""
     root, tests = spec_root(), Path(__file__).parents[1]
     files = [
         *(root / name for name in ("Ballots.tla", "Log.tla", prove.PROOFS)),

@@ -1,8 +1,4 @@
-"""The place and text of the definition of an action or a property in the spec.
-
-Only layout is read: a definition begins in the first column, and ends before the next line that
-does.
-"""
+"""The definitions of actions and properties in the spec, and the guards of actions."""
 
 from __future__ import annotations
 
@@ -19,22 +15,14 @@ from msgspec import Struct
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY
-from canvass.spec.files import module_folders, spec_root
+from canvass.spec.files import find_definition, module_folders, spec_root
 from canvass.steps.step import Step
 from canvass.traces.actions import Action
 
-MODULES: Final = ("Election", "Replication", "Properties", "RecordingLog", "MemberState")
-"""The modules that define actions and properties."""
-
-_STANDS_FOR: Final = {
-    MESSAGE_CAUSALITY: ("Cluster", "Arrive"),
-    LOG_STREAM: ("Cluster", "NextEntry"),
-}
+_STANDS_FOR: Final = {MESSAGE_CAUSALITY: "Arrive", LOG_STREAM: "NextEntry"}
 """For each check of causality the operator of ``Cluster.tla`` that it checks."""
-_JOINS: Final = dict.fromkeys(
-    ("FollowerCatchupAwait", "FollowerLogAwait"), ("Cluster", "IsConnected")
-)
-"""For each step that joins a log the operator of ``Cluster.tla``."""
+_JOINS: Final = ("FollowerCatchupAwait", "FollowerLogAwait")
+"""The steps that join a log; the operator of ``Cluster.tla`` is ``IsConnected``."""
 
 
 class Operator(Struct, frozen=True, rename=wire_name):
@@ -43,11 +31,6 @@ class Operator(Struct, frozen=True, rename=wire_name):
     module: str
     line: int
     lines: tuple[str, ...]
-
-
-@cache
-def _module(name: str) -> tuple[str, ...]:
-    return tuple((spec_root() / f"{name}.tla").read_text(encoding="utf-8").splitlines())
 
 
 @cache
@@ -66,24 +49,10 @@ def find_operator(name: str, action: str = "") -> Operator | None:
     Operator or None
         None for a name that the spec does not define.
     """
-    modules: tuple[str, ...] = MODULES
-    if name in _STANDS_FOR:
-        meant = _STANDS_FOR[name]
-        module, name = _JOINS.get(action, meant) if name == LOG_STREAM else meant
-        modules = (module,)
-    begins = re.compile(rf"{re.escape(name)}(\(.*?\))?\s*==")
-    for module in modules:
-        lines = _module(module)
-        for number, line in enumerate(lines):
-            if begins.match(line):
-                end = number + 1
-                while end < len(lines) and (not lines[end] or lines[end][0] == " "):
-                    end += 1
-                text = list(lines[number:end])
-                while text and not text[-1].strip():
-                    text.pop()
-                return Operator(module, number + 1, tuple(text))
-    return None
+    is_join = name == LOG_STREAM and action in _JOINS
+    meant = "IsConnected" if is_join else _STANDS_FOR.get(name, name)
+    found = find_definition(spec_root(), spec_root() / "Properties.tla", meant)
+    return None if found is None else Operator(found.module.stem, found.line, found.lines)
 
 
 def operator_place(action: Action) -> str:

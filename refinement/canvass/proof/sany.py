@@ -138,13 +138,18 @@ def read_module(path: Path) -> Module:
     return _Reader(exported(path)).module()
 
 
+TIMEOUT_S: Final = 60
+ACTION_LEVEL: Final = 2
+"""SANY's level of a formula with primes; constants are 0, states 1, temporal formulas 3."""
+
+
 def exported(path: Path) -> ElementTree.Element:
     """Parse the module of a file with SANY, and give the XML that SANY exports.
 
     Raises
     ------
     ModuleError
-        If SANY rejects the module, with SANY's own reason.
+        If SANY rejects the module, with SANY's own reason, or does not end within `TIMEOUT_S`.
     JarError, JavaError
         If the jar or Java is missing.
     """
@@ -154,14 +159,25 @@ def exported(path: Path) -> ElementTree.Element:
         str(find_java().path), "-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", str(find_jar().path),
         "tla2sany.xml.XMLExporter", "-o", path.name,
     ]  # fmt: skip
-    done = subprocess.run(
-        command, cwd=path.parent, env=clean_environment(), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            command, cwd=path.parent, env=clean_environment(), stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False, timeout=TIMEOUT_S,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise ModuleError(f"{path}: SANY has not read it after {TIMEOUT_S} s") from None
     start = done.stdout.find("<?xml")
     if done.returncode or start < 0:
         raise ModuleError(f"{path}: {_reason(done.stdout + done.stderr)}")
     return ElementTree.fromstring(done.stdout[start:].encode())
+
+
+def symbols_of(root: ElementTree.Element) -> dict[str, ElementTree.Element]:
+    """Give what SANY's table of symbols has, by the numbers to which expressions refer."""
+    return {
+        _text(entry, "UID"): next(each for each in entry if each.tag != "UID")
+        for entry in _child(root, "context")
+    }
 
 
 def _reason(said: str) -> str:
@@ -184,10 +200,7 @@ class _Reader:
 
     def __init__(self, root: ElementTree.Element) -> None:
         self.name = _text(root, "RootModule")
-        self.symbols = {
-            _text(entry, "UID"): next(each for each in entry if each.tag != "UID")
-            for entry in _child(root, "context")
-        }
+        self.symbols = symbols_of(root)
 
     def module(self) -> Module:
         declared = [each for each in self.symbols.values() if each.tag == "OpDeclNode"]
@@ -222,9 +235,9 @@ class _Reader:
         level = int(_text(symbol, "level"))
         body = _child(symbol, "body")[0]
         # Spec and other temporal formulas are not part of an inductive proof.
-        tree: Expression = Name(name) if level > _ACTION_LEVEL else self.expression(body)
+        tree: Expression = Name(name) if level > ACTION_LEVEL else self.expression(body)
         parameters = tuple(map(self._parameter, symbol.iterfind("params/*/FormalParamNodeRef")))
-        return Definition(name, parameters, tree, level == _ACTION_LEVEL)
+        return Definition(name, parameters, tree, level == ACTION_LEVEL)
 
     def _parameter(self, reference: ElementTree.Element) -> Parameter:
         uid = _text(reference, "UID")
@@ -266,10 +279,6 @@ class _Reader:
     def _place(self, node: ElementTree.Element) -> str:
         file = node.findtext("location/filename") or self.name
         return f"{file}.tla:{node.findtext('location/line/begin') or '?'}"
-
-
-_ACTION_LEVEL: Final = 2
-"""SANY's level of a formula with primes; constants are 0, states 1, temporal formulas 3."""
 
 
 def _child(node: ElementTree.Element, tag: str) -> ElementTree.Element:

@@ -134,7 +134,7 @@ def module_digest(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The place of a definition, and the comment above it.
+    """A definition, its place, and the comment above it.
 
     Parameters
     ----------
@@ -142,12 +142,15 @@ class Definition:
         The module's file.
     line
         Line of the definition, from 1.
+    lines
+        Its text, which ends before the next line that begins in the first column.
     comment
         Text of the comment box, as lines; empty when there is none.
     """
 
     module: Path
     line: int
+    lines: tuple[str, ...]
     comment: tuple[str, ...]
 
 
@@ -212,19 +215,21 @@ def find_definition(root: Path, module: Path, name: str) -> Definition | None:
     module
         The ``.tla`` file to begin with.
     name
-        An operator without parameters, as configurations name properties.
+        An operator, such as an action, or a property of a configuration.
 
     Returns
     -------
     Definition or None
         The first in the order in which the modules extend each other; null when there is none.
     """
-    wanted = re.compile(rf"^(?:LOCAL\s+)?{re.escape(name)}\s*==")
     for file in modules_of(module, module_folders(root)):
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-        for number, line in enumerate(lines):
-            if wanted.match(line):
-                return Definition(file, number + 1, _comment(lines, number, name))
+        text = file.read_text(encoding="utf-8", errors="replace")
+        for found in _DEFINED.finditer(text):
+            if found[1] == name:
+                lines, number = text.splitlines(), text.count("\n", 0, found.start())
+                own = itertools.takewhile(lambda line: not line[:1].strip(), lines[number + 1 :])
+                whole = "\n".join([lines[number], *own]).rstrip().split("\n")
+                return Definition(file, number + 1, (*whole,), _comment(lines, number, name))
     return None
 
 

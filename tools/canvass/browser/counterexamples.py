@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -99,6 +100,7 @@ class Counterexample:
             hazards=hazards_in(_MODEL.sub(r"HZ\1 ", self.title), *self.explanation),
         )
 
+    @lru_cache(maxsize=16)  # noqa: B019 (a few counterexamples are kept)
     def formula(self) -> api.Formula:
         """Give the definition of the violated property, and its false parts in each state."""
         return formula(self.title, self.property, self.values, self.folder)

@@ -17,8 +17,8 @@ from xml.etree.ElementTree import Element
 from canvass.browser import api
 from canvass.browser.limits import LABEL_CHARS, shortened
 from canvass.conformance.operators import Operator
-from canvass.proof.sany import ModuleError, exported
-from canvass.spec.files import find_definition, module_folders, spec_root
+from canvass.proof.sany import ACTION_LEVEL, ModuleError, exported, symbols_of
+from canvass.spec.files import Definition, find_definition, module_folders, spec_root
 from canvass.spec.manifest import load_manifest
 from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.errors import TlcError
@@ -29,10 +29,11 @@ from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 
 MOST_STATES: Final = 200
 """Most states that TLC reads: the last ones of a counterexample."""
+TIMEOUT_S: Final = 60
+"""Longest time for which TLC evaluates the parts; it takes some seconds."""
 MOST_PARTS: Final = 12
 """Most false instances of a state in an answer."""
 _ROOT: Final = "FalseParts"
-_ACTION_LEVEL: Final = 2
 _UNSHOWN: Final = ("$DisjList", "\\lor", "$IfThenElse", "$Case")
 """Operators whose operands have no values that say more, or are not all evaluated."""
 _JOIN: Final = ",\n"
@@ -85,16 +86,17 @@ def _spot(node: Element) -> Spot:
 
 @dataclass
 class _Formula:
-    """A definition: its text, and the parts of its body."""
+    """A definition, and the parts of its body."""
 
     symbols: Mapping[str, Element]
-    lines: Sequence[str]
+    definition: Definition
     parts: list[Spot] = field(default_factory=list)
 
     def text(self, spot: Spot) -> str:
         """Give the text of an expression at its own columns: lists of conjuncts depend on them."""
         begin, first, end, last = spot
-        found = list(self.lines[begin - 1 : end])
+        above = self.definition.line - 1
+        found = list(self.definition.lines[begin - 1 - above : end - above])
         found[-1] = found[-1][:last]
         found[0] = " " * (first - 1) + found[0][first - 1 :]
         return "\n" + "\n".join(found) + "\n"
@@ -144,32 +146,40 @@ class _Formula:
                 yield shortened(label, LABEL_CHARS), text
 
 
-def _defined(
-    symbols: Mapping[str, Element], module: Path, name: str
-) -> tuple[Element, Path, Element]:
-    """Find the definition behind a property: itself, or the action of ``[][Action]_vars``."""
+def _defined(module: Path, name: str) -> Definition:
+    """Find a definition by its name."""
     found = find_definition(module.parent, module, name)
     if found is None:
         raise NoParts(f"{module.name} does not define {name}")
-    definition = next(
+    return found
+
+
+def _evaluable(
+    symbols: Mapping[str, Element], module: Path, name: str
+) -> tuple[Definition, Element]:
+    """Find the definition behind a property: itself, or the action of ``[][Action]_vars``."""
+    found = _defined(module, name)
+    nodes = [
         one
         for one in symbols.values()
         if one.findtext("uniquename") == name
         and one.findtext("location/filename") == found.module.stem
         and one.tag == "UserDefinedOpKind"
-    )
-    body = definition.findall("body/*")[0]
+    ]
+    if not nodes:
+        raise NoParts(f"SANY finds no {name} in {found.module.stem}")
+    body = nodes[0].findall("body/*")[0]
     while (uid := body.findtext("operator/*/UID")) is not None:
         symbol, operands = symbols[uid], body.findall("operands/*")
         if symbol.findtext("uniquename") in ("[]", "$SquareAct"):
             body = operands[0]
         elif symbol.tag == "UserDefinedOpKind" and not operands:
-            return _defined(symbols, module, symbol.findtext("uniquename") or "")
+            return _evaluable(symbols, module, symbol.findtext("uniquename") or "")
         else:
             break
-    if int(body.findtext("level") or 0) > _ACTION_LEVEL:
+    if int(body.findtext("level") or 0) > ACTION_LEVEL:
         raise NoParts("a temporal formula speaks of the whole behaviour")
-    return definition, found.module, body
+    return found, body
 
 
 def _model(title: str, folder: Path) -> tuple[Path, TlcConfig]:
@@ -216,49 +226,42 @@ def formula(title: str, name: str, states: Sequence[State], folder: Path) -> api
     folder
         Where the model is looked for, before the spec of canvass.
     """
+    shown: Definition | None = None
+    parts: tuple[api.FalsePart, ...] = ()
+    note = ""
     try:
-        return _formula(title, name, states, folder)
-    except (NoParts, ModuleError, TlcError, LookupError, ValueError) as error:
+        module, config = _model(title, folder)
+        shown = _defined(module, name)
+        symbols = symbols_of(exported(module))
+        shown, body = _evaluable(symbols, module, name)
+        parts = tuple(_parts(_Formula(symbols, shown), body, states, module, config))
+    except (NoParts, ModuleError, TlcError, OSError, LookupError, ValueError) as error:
         note = f"Its parts are not evaluated: {' '.join(str(error).split())}."
-        return api.Formula(note=note, operator=None, parts=())
+    operator = None
+    if shown is not None:
+        operator = Operator(shown.module.stem, shown.line, shown.lines)
+    return api.Formula(note=note, operator=operator, parts=parts)
 
 
-def _formula(title: str, name: str, states: Sequence[State], folder: Path) -> api.Formula:
-    module, config = _model(title, folder)
-    root = exported(module)
-    symbols = {
-        entry.findtext("UID") or "": next(one for one in entry if one.tag != "UID")
-        for entry in root.findall("context/*")
-    }
-    definition, file, body = _defined(symbols, module, name)
-    found = _Formula(symbols, file.read_text(encoding="utf-8").splitlines())
-    what, of_steps = found.false_in(body), body.findtext("level") == str(_ACTION_LEVEL)
+def _parts(
+    found: _Formula, body: Element, states: Sequence[State], module: Path, config: TlcConfig
+) -> Iterator[api.FalsePart]:
+    """Give the false parts of a definition with a body in each state."""
+    what, of_steps = found.false_in(body), body.findtext("level") == str(ACTION_LEVEL)
     left_out = max(0, len(states) - MOST_STATES)
     text = _root_module(module, states[left_out:], what, of_steps=of_steps)
-    first, _, last, _ = _spot(definition)
-    lines = tuple(found.lines[first - 1 : last])
     begin = left_out if of_steps else left_out - 1
-    return api.Formula(
-        note="",
-        operator=Operator(file.stem, first, lines),
-        parts=tuple(
-            api.FalsePart(
-                state=begin + at,
-                line=line - first + 1,
-                column=column,
-                end_line=end_line - first + 1,
-                end_column=end_column,
-                values=tuple(
-                    f"{label} = {shortened(value, LABEL_CHARS)}"
-                    for label, value in shown
-                    if label != value
-                ),
+    above = found.definition.line - 1
+    for at, parts in _evaluated(text, config, module):
+        for number, shown in sorted(parts)[:MOST_PARTS]:
+            line, column, end_line, end_column = found.parts[number - 1]
+            values = tuple(
+                f"{label} = {shortened(value, LABEL_CHARS)}"
+                for label, value in shown
+                if label != value
             )
-            for at, parts in _evaluated(text, config, module)
-            for number, shown in sorted(parts)[:MOST_PARTS]
-            for line, column, end_line, end_column in [found.parts[number - 1]]
-        ),
-    )
+            spot = line - above, column, end_line - above, end_column
+            yield api.FalsePart(begin + at, *spot, values)
 
 
 def _evaluated(text: str, config: TlcConfig, module: Path) -> Iterator[tuple[int, Any]]:
@@ -276,6 +279,7 @@ def _evaluated(text: str, config: TlcConfig, module: Path) -> Iterator[tuple[int
             heap_mib=512,
             stack_mib=64,
             check_deadlock=False,
+            timeout_s=TIMEOUT_S,
             library=(module.parent, *module_folders()),
             jvm_args=SHORT_RUN,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final, Literal
 
 from msgspec.structs import replace
@@ -29,7 +28,6 @@ class RunRoutes:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._formula = lru_cache(maxsize=16)(Counterexample.formula)
 
     def _run(self, arguments: Arguments) -> RunSource:
         run: RunSource = self._store.content("run", arguments.part("run"))
@@ -128,9 +126,10 @@ class RunRoutes:
 
     def formula(self, arguments: Arguments) -> Answer:
         """Give the definition of the violated property, and its false parts in each state."""
-        return self._formula(
-            self._store.content("counterexample", arguments.part("counterexample"))
+        found: Counterexample = self._store.content(
+            "counterexample", arguments.part("counterexample")
         )
+        return found.formula()
 
 
 def _in_graph(
