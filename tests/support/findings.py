@@ -16,6 +16,7 @@ from canvass.models.counterexample import swim_lanes
 from canvass.models.model_run import ModelRun, Settings, run_model
 from canvass.spec import (
     Expected,
+    Mode,
     ModelEntry,
     ModelSet,
     Takes,
@@ -84,15 +85,20 @@ def _rules_of(file: Path) -> bytes:
 @functools.cache
 def on_record() -> dict[str, str]:
     """Read the digests by the names of the models."""
-    return msgspec.json.decode(ON_RECORD.read_bytes(), type=dict[str, str])
+    return _kept(msgspec.json.decode(ON_RECORD.read_bytes(), type=dict[str, str]))
 
 
 def put_on_record(name: str, digest: str) -> None:
     """Write down that a model ended as expected, and forget what is no model any more."""
-    digests = {**on_record(), name: digest}
-    found = {one: digests[one] for one in sorted(models()) if one in digests}
-    ON_RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+    digests = _kept({**on_record(), name: digest})
+    ON_RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(digests)) + b"\n")
     on_record.cache_clear()
+
+
+def _kept(digests: dict[str, str]) -> dict[str, str]:
+    """Keep what is no search of random behaviours, which are others in each search."""
+    names = sorted(name for name, model in models().items() if model.mode is Mode.CHECK)
+    return {name: digests[name] for name in names if name in digests}
 
 
 def night_marks(name: str) -> list[pytest.MarkDecorator]:
