@@ -1,4 +1,4 @@
-"""Names that are not UTF-8, and folders of another kind among those of runs."""
+"""Names that are not UTF-8, and folders that may not be opened among those of runs."""
 
 from __future__ import annotations
 
@@ -73,23 +73,6 @@ def test_a_batch_checks_the_runs_beside_a_name_that_is_not_utf_8(
         assert "2 runs, 60 events: 1 CONFORMS, 1 MALFORMED" in out
         assert "x\\udcff: BAD_NAME: the name is not UTF-8" in out
     assert "nothing was verified" in command("batch", "verify", runs, "--append", tables)[1]
-
-
-def test_a_folder_of_another_kind_among_runs_is_a_row_that_says_what_it_is(
-    place: Path, command: Command, tmp_path: Path
-) -> None:
-    shutil.copytree(place / "logs", tmp_path / "a")
-    shutil.copytree(place / "run", tmp_path / "run")
-    (tmp_path / "b").mkdir()
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c" / "events.parquet").touch()
-
-    code, out, _ = command("verify", tmp_path)
-
-    assert code == 2
-    assert "a/run.json: NOT_FOUND: event logs of Aeron, not a run: `canvass import aeron`" in out
-    assert "b/run.json: NOT_FOUND: there is no such file, so that the folder is no run" in out
-    assert "c/run.json: NOT_FOUND: a Parquet data set, not a run: give it by itself" in out
 
 
 def test_a_folder_that_may_not_be_opened_hides_no_run(

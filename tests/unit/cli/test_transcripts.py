@@ -57,12 +57,22 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         record_run(root / "corpus" / name, Rules.of("1.50"), 2, 50, run_id=name)
     with DatasetWriter(root / "set") as writer:
         write_dataset(Corpus(root / "corpus"), writer)
+    for name, given in (("a", "logs"), ("b", "run"), ("a b\n", "run"), ("z", "bad")):
+        shutil.copytree(root / given, root / "mixed" / name)
+    (root / "mixed" / "link").symlink_to(root / "run")
     write_tiny_spec(root / "spec")
     import_dump(FIXTURES / "lights.dot", root / "lights")
-    for name in ("report/coverage", "report/divergences", "report/verdicts", "graph", "empty"):
+    for name in (
+        "report/coverage",
+        "report/divergences",
+        "report/verdicts",
+        "graph",
+        "empty",
+        "mixed/empty",
+    ):
         (root / name).mkdir(parents=True)
     for name, text in FILES.items():
-        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(text)
     os.mkfifo(root / "pipe")
     (root / "link").symlink_to("nowhere")
@@ -94,6 +104,7 @@ FILES = {
     "notes.txt": b"notes",
     "odd": b"ab\xff",
     "part.parquet": b"no",
+    "mixed/c/events.parquet": b"no",
     "streams/member-0.ndjson": b"",
     "spoilt/run.json": b'{"schema":"canvass.run/1","runId":"a","revision":"1.50","memberCount":1}',
     "spoilt/member-0.ndjson": b"{}\n",

@@ -81,43 +81,6 @@ def test_verify_says_which_properties_were_not_asked(
 
 
 @pytest.mark.usefixtures("without_tlc")
-def test_verify_what_can_be_no_run_is_a_row_among_the_others(
-    good: Path,
-    bad: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A folder of another name, a link, a folder that is empty, a file that is no data set."""
-    runs, files = tmp_path / "runs", tmp_path / "files"
-    shutil.copytree(good, runs / "b")
-    shutil.copytree(bad, runs / "z")
-    shutil.copytree(good, runs / "a b\n")
-    (runs / "empty").mkdir()
-    (runs / "link").symlink_to(good)
-    files.mkdir()
-    (files / "x.parquet").write_bytes(b"no")
-
-    assert run(["verify", str(runs), str(files)]) == 1
-
-    shown = capsys.readouterr().out
-    rows = [line.split(maxsplit=1) for line in shown.splitlines() if "  0 events" in line]
-    assert [row[0] for row in rows] == ["MALFORMED"] * 4
-    for text, (_, row) in zip(
-        (
-            "a b\\n: BAD_NAME",
-            "empty/run.json: NOT_FOUND",
-            "link: BAD_NAME",
-            "x.parquet: BAD_SCHEMA",
-        ),
-        rows,
-        strict=True,
-    ):
-        assert text in row
-    assert "CONFORMS    good" in shown
-    assert "DIVERGES    good" in shown
-
-
-@pytest.mark.usefixtures("without_tlc")
 def test_verify_json_holds_verdicts_counts_and_explanations(
     bad: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
