@@ -191,7 +191,7 @@ def test_the_facts_that_make_two_mutants_unreachable_hold_in_every_state(graphs:
 
 
 def find_kill_where(fact: Callable[[int, Member, Input], bool], name: str, trials: Trials) -> Any:
-    """Hold a mutant that is broken where its fact holds against the edges."""
+    """Look for an edge that differs from a mutant, which is broken in states with a fact only."""
     actions, broken = actions_reached(MUTANTS[name]), load(MUTANTS[name])
     handlers = {
         action.value: within(fact, broken.ACTIONS[action.value], core.ACTIONS[action.value])

@@ -32,7 +32,7 @@ MODELS: Final = {
     ("1.49", 3): ("MCMemberGraph3Rev149", 0),
     ("hardened", 3): ("MCMemberGraph3Hardened", 0),
 }
-"""For a revision and a size of cluster: the model, and how many steps the graph goes from it."""
+"""For a revision and a size of cluster: the model, and the steps from its states in the graph."""
 
 LARGE: Final = ("1.50", 3)
 DEEPER: Final = MODELS | {LARGE: ("MCMemberGraph3", 1)}

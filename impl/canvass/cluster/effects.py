@@ -161,9 +161,7 @@ class AdvanceCommit:
 
 @dataclass(frozen=True, slots=True)
 class RollBack:
-    """Undo what entries beyond ``position`` did to the module's state: they may never commit."""
-
-    position: int
+    """Undo what entries beyond the commit position did to the module's state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,7 @@ def tear_down(s: Member) -> Effects:
         effects += (CloseLogSubscription(),)
     if s.publication_position != NULL_VALUE:
         effects += (CloseLogPublication(),)
-    return (*effects, StopRecording(), RollBack(s.commit_position))
+    return (*effects, StopRecording(), RollBack())
 
 
 def stop_catchup_replays(s: Member) -> Outcome:

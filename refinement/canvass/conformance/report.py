@@ -51,6 +51,7 @@ CLASS_TEXTS: Final = {
 """The meaning of each class for a person."""
 _MAX_FACTS: Final = 3
 OF_STEPS: Final = (DivergenceClass.IMPLEMENTATION_STEP, DivergenceClass.INSTRUMENTATION_GAP)
+"""The classes of a step that the spec does not allow; the others are of messages and logs."""
 _SOUND: Final = (Verdict.CONFORMS, Verdict.INCOMPLETE)
 _SAID: Final = {"active sets": "sets of members that are heard from"}
 _DIGITS: Final = re.compile(r"\d+")
@@ -153,13 +154,15 @@ def notes(found: CorpusVerdict) -> list[str]:
         if run.releases is not None or run.verdict is Verdict.DIVERGES
     )
     lines = []
-    for (first, *others), count in ((each, n) for each, n in chosen.items() if each):
-        lines += [f"{subject.format(count)}: {first}" if len(runs) > 1 else first, *others]
-    lines += [_meaning(runs)] if any(run.verdict in _SOUND and run.revision for run in runs) else []
+    for choice, count in chosen.items():
+        if choice:
+            first, *others = choice
+            lines += [f"{subject.format(count)}: {first}" if len(runs) > 1 else first, *others]
+    if any(run.verdict in _SOUND and run.revision for run in runs):
+        lines.append(_meaning(runs))
     limited = Counter(filter(None, map(limits_text, runs)))
-    lines += [
-        f"Not a full check of {subject.format(count)}; {said}" for said, count in limited.items()
-    ]
+    for said, count in limited.items():
+        lines.append(f"Not a full check of {subject.format(count)}; {said}")
     return [*lines, summary(found.counts)]
 
 
@@ -173,10 +176,9 @@ def _meaning(runs: Sequence[RunVerdict]) -> str:
         inferred[choice.name] += choice.inferred
     parts = []
     for name in shown:
+        some = f"{inferred[name]:,}" if shown[name] else "all"
         part = f"{_SAID.get(name, name)} {shown[name] + inferred[name]:,}"
-        if inferred[name]:
-            part += f" ({f'{inferred[name]:,}' if shown[name] else 'all'} inferred)"
-        parts.append(part)
+        parts.append(f"{part} ({some} inferred)" if inferred[name] else part)
     given = ". The spec has no clock; it accepts these inputs as given: "
     verdict = max((run.verdict for run in sound), key=list(_SOUND).index)
     there = " that is there" if verdict is Verdict.INCOMPLETE else ""

@@ -165,8 +165,7 @@ class EventsReader(UnitReader):
         absent = set(file.runs)
         for read, columns in file.read():
             if not read.schema.equals(arrow_schema(self._member_count)):
-                sources = [*[None] * columns.context, *file.sources(read)]
-                read = to_table(columns, sources).slice(columns.context)
+                read = to_table(columns, file.sources(read))
             table = _with_facts(read, file.runs)
             absent -= set(table["run"].unique().to_pylist())
             yield table

@@ -149,7 +149,7 @@ def _source_array(sources: Sequence[Source | None]) -> Any:
 
 
 def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = None) -> Any:
-    """Return events in columns as a `pyarrow.Table`, context rows included.
+    """Return events in columns as a `pyarrow.Table`, without the context row.
 
     Parameters
     ----------
@@ -158,6 +158,7 @@ def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = No
     sources
         The source of each event, if any of them has one.
     """
+    given = [*[None] * columns.context, *(sources or [None] * (len(columns) - columns.context))]
     arrays = [
         _coded(columns.run, columns.runs),
         pa.array(columns.member),
@@ -177,9 +178,10 @@ def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = No
         _list(columns.log_offsets, columns.log, LOG_COLUMNS),
         _list(columns.send_offsets, columns.sends, MESSAGE_COLUMNS),
         _list(columns.checksum_offsets, columns.checksums, CHECKSUM_COLUMNS),
-        _source_array(sources or [None] * len(columns)),
+        _source_array(given),
     ]
-    return pa.Table.from_arrays(arrays, schema=arrow_schema(columns.member_count))
+    table = pa.Table.from_arrays(arrays, schema=arrow_schema(columns.member_count))
+    return table.slice(columns.context)
 
 
 def sources_of(table: Any) -> list[Source | None]:

@@ -26,8 +26,8 @@ from canvass.traces.arrow import (
     from_table,
     member_count_of,
     sources_of,
+    to_table,
 )
-from canvass.traces.arrow import to_table as columns_to_table
 from canvass.traces.columns import EventColumns, Ints, from_events
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import (
@@ -348,9 +348,7 @@ class DatasetWriter:
                 f"events of the run {self._run.run_id} with its {self._run.member_count} members "
                 "are due"
             )
-        given = None if sources is None else [*[None] * columns.context, *sources]
-        table = columns_to_table(columns, given).slice(columns.context)
-        self._open[self._run.member_count].add(table)
+        self._open[self._run.member_count].add(to_table(columns, sources))
 
     def end(self, facts: Iterable[Fact] = ()) -> None:
         """End the run, with the facts of what is missing from it."""

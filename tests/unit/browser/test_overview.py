@@ -17,8 +17,8 @@ from support.graphs import graph_of
 
 DATA: Final = Path(__file__).resolve().parents[3] / "tools/canvass/browser/ui/src/words"
 MODELS: Final = ("MCMemberGraph1", "MCMemberGraph3")
-"""Models whose graphs have every change there is, one step from the roots: a member alone is
-elected in another way than one of three.
+"""Models whose graphs show every change of the election state within one step from the roots: a
+single member is elected in another way than one of three.
 """
 
 

@@ -31,7 +31,7 @@ def make_run(folder: Path, run_id: str = "run-1", count: int = 4, suffix: str = 
 
 def refusal(path: Path) -> TraceError:
     with pytest.raises(TraceError) as caught:
-        list(load_corpus(path))
+        load_corpus(path)
     return caught.value
 
 
@@ -166,11 +166,11 @@ def test_a_corpus_is_a_run_a_folder_of_runs_or_a_data_set(tmp_path: Path) -> Non
 
     runs = load_corpus(tmp_path / "runs")
     converted = load_corpus(tmp_path / "set")
-    one_file = list(load_corpus(tmp_path / "set" / "events-3-00000.parquet"))
+    one_file = load_corpus(tmp_path / "set" / "events-3-00000.parquet")
 
     assert [loaded.run.run_id for loaded in runs] == ["run-a", "run-b"]
     assert runs == converted == one_file
-    assert list(load_corpus(tmp_path / "runs" / "a")) == runs[:1]
+    assert load_corpus(tmp_path / "runs" / "a") == runs[:1]
 
 
 @pytest.mark.parametrize("name", ["more.PARQUET", "more.Parquet", "more.parquet.gz"])
