@@ -25,7 +25,7 @@ from canvass.steps.oracle import constants_of
 from canvass.tlc.config import TlcConfig
 from canvass.tlc.results import Outcome
 from canvass.tlc.runner import run
-from canvass.tlc.workspace import TlcOptions
+from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 from support.sequences import Happening, sequence_of
 
@@ -107,7 +107,13 @@ def walk(revision: str, walks: int, length: int, *, seed: int = 7) -> dict[int, 
         "SpoilPercent": "= 20",
     }
     config = TlcConfig(init="WalkInit", next="WalkNext", constants=constants)
-    options = TlcOptions(check_deadlock=False, library=module_folders(), seed=seed, timeout_s=200)
+    options = TlcOptions(
+        check_deadlock=False,
+        library=module_folders(),
+        seed=seed,
+        timeout_s=200,
+        jvm_args=SHORT_RUN,
+    )
     found: dict[int, list[Step]] = {number: [] for number in range(1, walks + 1)}
     with run(WALK, config, options) as tlc:
         for value in tlc.printed_values():

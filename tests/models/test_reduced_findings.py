@@ -28,6 +28,7 @@ from canvass.tlc.config import TlcConfig
 from canvass.tlc.events import TraceState
 from canvass.tlc.given import given
 from canvass.tlc.runner import check
+from canvass.tlc.workspace import SHORT_RUN
 from support.findings import config_of, found_by_reduced_searches, night_marks, run_of
 
 REPLAYED = Path(__file__).parent / "Replayed.tla"
@@ -74,6 +75,7 @@ def test_each_step_is_one_of_the_unreduced_cluster(model: ModelEntry, tmp_path: 
         library=(spec_root(), REPLAYED.parent),
         check_deadlock=False,
         workers=1,
+        jvm_args=SHORT_RUN,
     )
 
     assert found.ok, found.message

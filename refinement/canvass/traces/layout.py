@@ -8,6 +8,7 @@ Codes are indexes into the tuples below. -1 means none everywhere.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, IntEnum
 from types import MappingProxyType
@@ -95,6 +96,7 @@ class NumberKind(IntEnum):
     CHECKSUM = 6
 
 
+@functools.cache
 def kind(column: str) -> NumberKind:
     """Return the kind of a column by its name."""
     if column in ("active", "accepted"):
