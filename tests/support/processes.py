@@ -1,4 +1,4 @@
-"""Clusters of processes: the command line that runs one, and the members that are there."""
+"""Processes: the command line that starts one, and those that are there."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ def canvass(*words: object) -> list[str]:
     return [sys.executable, "-m", "canvass.cli.main", *map(str, words)]
 
 
-def members_of(folder: Path) -> list[int]:
-    """The processes that were started with a configuration of a cluster in a folder."""
+def processes_with(*texts: str) -> list[int]:
+    """The other processes whose command lines have each of some texts."""
     found = []
     for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
             try:
-                command = (entry / "cmdline").read_bytes()
+                command = os.fsdecode((entry / "cmdline").read_bytes())
             except OSError:
                 continue  # It has ended.
-            if b"canvass.runner.member_process" in command and os.fsencode(folder) in command:
+            if all(text in command for text in texts):
                 found.append(int(entry.name))
     return found
+
+
+def members_of(folder: Path) -> list[int]:
+    """The processes that were started with a configuration of a cluster in a folder."""
+    return processes_with("canvass.runner.member_process", str(folder))

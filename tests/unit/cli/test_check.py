@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from canvass.cli.options import heap_mib
 from canvass.cli.output import CommandError
 from support.interrupting import heed_interrupts
 from support.itf_values import from_itf_value
+from support.processes import canvass, processes_with
 from support.tiny_spec import model, spec_with, write_manifest
 
 pytestmark = pytest.mark.tlc
@@ -372,24 +371,10 @@ def test_an_invalid_size_of_a_heap_is_refused(text: str) -> None:
         heap_mib(text)
 
 
-def processes_with(text: str) -> list[int]:
-    """Give the processes whose command line has a text."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                line = (folder / "cmdline").read_bytes().decode(errors="replace")
-            except OSError:
-                continue  # It has ended since.
-            if text in line and int(folder.name) != os.getpid():
-                found.append(int(folder.name))
-    return found
-
-
 def running_check(*words: str) -> subprocess.Popen[str]:
     """Start ``canvass check`` as a process that a test can interrupt."""
     return subprocess.Popen(
-        [sys.executable, "-m", "canvass.cli.main", "check", *words],
+        canvass("check", *words),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
