@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from canvass.conformance.step_lookup import default_cache
 from canvass.graph.build import cache_folder, cached_graph, load_model
+from canvass.steps.answers import default_cache
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from _processor_time import median_cpu, show
 
 from canvass.cluster import core
-from canvass.conformance.step_lookup import default_cache
 from canvass.graph.artifact import Graph
 from canvass.graph.build import cached_graph, load_model
 from canvass.simulation.options import Options, swarm
 from canvass.simulation.simulator import Simulator
+from canvass.steps.answers import default_cache
 from canvass.traces.actions import ACTIONS
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

@@ -32,7 +32,6 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.tlc_engine import check_with_tlc
 from canvass.conformance.verify import check_units
 from canvass.corpus.job import REPORT_TABLES, CorpusJob
@@ -41,6 +40,7 @@ from canvass.corpus.spark_engine import SparkEngine
 from canvass.corpus.spark_session import open_session
 from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm
+from canvass.steps.answers import StepLookup
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:

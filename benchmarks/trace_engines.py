@@ -23,12 +23,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.tlc_engine import check_with_tlc
 from canvass.conformance.verdict import CorpusVerdict
 from canvass.conformance.verify import check_units, units_of
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, write_dataset
+from canvass.steps.answers import StepLookup
+from canvass.traces.parquet import write_dataset
+from canvass.traces.run import Corpus
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -79,8 +79,7 @@ def main() -> None:
             )
         if large:
             corpus = copy_folders(corpus, root / "copies", COPIES)
-        with DatasetWriter(root / "set") as writer:
-            write_dataset(Corpus(corpus), writer)
+        write_dataset(Corpus(corpus), root / "set")
         measure(corpus, root, large=large)
 
 

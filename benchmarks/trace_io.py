@@ -24,9 +24,9 @@ from canvass.traces.actions import Action
 from canvass.traces.arrow import from_table, to_table
 from canvass.traces.columns import from_events
 from canvass.traces.ndjson import BLOCK_BYTES, EventReader, EventWriter
-from canvass.traces.parquet import DatasetFile, DatasetWriter, column_problems
+from canvass.traces.parquet import DatasetFile, column_problems, write_dataset
 from canvass.traces.recorder import StreamRecorder
-from canvass.traces.run import RunFolder
+from canvass.traces.run import Corpus, RunFolder
 from canvass.traces.schema import (
     Event,
     Input,
@@ -139,10 +139,7 @@ def main() -> None:
         root = Path(folder)
         (root / "run.json").write_bytes(encode(RUN))
         (root / "member-0.ndjson").write_bytes(data)
-        with DatasetWriter(root / "set") as writer:
-            writer.begin(RUN)
-            writer.add(0, events)
-            writer.end()
+        write_dataset(Corpus(root), root / "set")
         parquet = root / "set" / "events-3-00000.parquet"
         for suffix in (".gz", ".zst"):
             with EventWriter(root / f"events.ndjson{suffix}", 0) as out:

@@ -25,15 +25,13 @@ import msgspec
 import numpy as np
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.step_lookup import StepLookup, spec_digest
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import Unit, path_of, read_and_check, units_of
 from canvass.selftest.simulation_series import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options
-from canvass.steps.answers import ALLOWED, SHIPPED, AnswerFile, Answers, shipped_answers
+from canvass.steps.answers import ALLOWED, SHIPPED, AnswerFile, Answers, StepLookup, spec_digest
 from canvass.steps.kernel import Status
-from canvass.steps.question import Question, question_of
-from canvass.steps.step import Step
+from canvass.steps.step import Question, Step, question_of
 from canvass.traces.alignment.importer import import_logs
 
 Steps = dict[tuple[int, int], Question]
@@ -161,7 +159,7 @@ def steps_of(unit: Unit) -> list[Question]:
 
 def share(runs: Iterable[Path]) -> None:
     """Print the share of each run's distinct steps that the table has."""
-    table = shipped_answers(spec_digest())
+    table = AnswerFile(TABLE, spec_digest()).read()
     shares, absent = defaultdict[str, list[float]](list), Counter[str]()
     for unit in units_of(runs):
         steps = steps_of(unit)

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from canvass.browser import api
 from canvass.browser.verdicts import Checked
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
 from canvass.explanation.explanation import explain
 from canvass.explanation.reading import read
 from canvass.lanes.model import Mark
+from canvass.steps.answers import StepLookup
 from canvass.steps.oracle import Answer
 from canvass.tlc.errors import TlcError
 from canvass.traces.alignment.importer import import_logs
@@ -347,12 +347,11 @@ def test_a_run_that_is_no_trace_is_reported_in_one_line(tmp_path: Path, good_run
 
 
 def test_a_data_set_gives_its_runs(tmp_path: Path, good_run: Path, bad_run: Path) -> None:
-    from canvass.traces.parquet import DatasetWriter
-    from canvass.traces.run import Corpus, write_dataset
+    from canvass.traces.parquet import write_dataset
+    from canvass.traces.run import Corpus
 
     for number, run in enumerate((good_run, bad_run)):
-        with DatasetWriter(tmp_path / "set" / f"part-{number}") as writer:
-            write_dataset(Corpus(run), writer)
+        write_dataset(Corpus(run), tmp_path / "set" / f"part-{number}")
     with serving([tmp_path / "set" / "part-0", tmp_path / "set" / "part-1"]) as server:
         assert [one.title for one in server.get(api.Session, "/session").sources] == ["good", "bad"]
         assert settled(server, "good").verdict == "CONFORMS"
@@ -363,15 +362,14 @@ def test_a_data_set_gives_its_runs(tmp_path: Path, good_run: Path, bad_run: Path
 
 
 def test_a_run_of_a_data_set_has_the_verdict_of_the_command(tmp_path: Path, good_run: Path) -> None:
-    from canvass.traces.parquet import DatasetWriter
-    from canvass.traces.run import Corpus, write_dataset
+    from canvass.traces.parquet import write_dataset
+    from canvass.traces.run import Corpus
 
     folder = tmp_path / "run"
     shutil.copytree(good_run, folder)
     header = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps(header | {"hardening": ["HZ99"]}))
-    with DatasetWriter(tmp_path / "set") as writer:
-        write_dataset(Corpus(folder), writer)
+    write_dataset(Corpus(folder), tmp_path / "set")
 
     with serving([tmp_path / "set"]) as server:
         run = settled(server, "good")

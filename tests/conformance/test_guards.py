@@ -10,12 +10,11 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Member, ModuleState, Role, new_member
 from canvass.cluster.rules import Rules
-from canvass.conformance.diagnose import load
+from canvass.conformance.diagnose import explain_refusal, load
 from canvass.conformance.operators import failing_parts, find_operator, guard_of
-from canvass.conformance.refused_step import explain_refusal
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_run
 from canvass.selftest.runs import record_run
+from canvass.steps.answers import StepLookup
 from canvass.steps.oracle import Answer, OracleError
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action

@@ -15,15 +15,14 @@ import pytest
 
 from canvass.cli.main import run as run_command
 from canvass.cluster.rules import Rules
-from canvass.conformance import tlc_engine
-from canvass.conformance.tlc_engine import check_with_tlc
-from canvass.conformance.tlc_engine_runs import EngineError
+from canvass.conformance.tlc_engine import EngineError, check_with_tlc
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_run, check_units
 from canvass.selftest.runs import record_run
+from canvass.tlc import workspace
 from canvass.tlc.workspace import TlcOptions
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.parquet import write_dataset
+from canvass.traces.run import Corpus
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted
@@ -205,8 +204,7 @@ def test_engine_numbers_of_production_size_do_not_matter(good: Path, tmp_path: P
                 _enlarge(line)
 
     corrupted(good, tmp_path / "large", enlarge)
-    with DatasetWriter(tmp_path / "set") as writer:
-        write_dataset(Corpus(tmp_path / "large"), writer)
+    write_dataset(Corpus(tmp_path / "large"), tmp_path / "set")
     spoilt = corrupted(tmp_path / "large", tmp_path / "spoilt", corruptions.commit_too_far)
 
     found = check_with_tlc([*Corpus(tmp_path / "set").files, spoilt])
@@ -235,7 +233,7 @@ def _enlarge(part: object) -> None:
 def test_engine_a_run_without_an_end_is_an_error(
     good: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tlc_engine, "TlcOptions", partial(TlcOptions, timeout_s=0.2))
+    monkeypatch.setattr(workspace, "TlcOptions", partial(TlcOptions, timeout_s=0.2))
     with pytest.raises(EngineError, match="did not come to an end with run good"):
         check_with_tlc([good])
 

@@ -16,7 +16,7 @@ import pytest
 
 from canvass.models.model_run import ModelRun, Settings, run_model
 from canvass.spec import load_manifest, spec_root
-from canvass.steps.revisions import overrides
+from canvass.steps.oracle import overrides
 from canvass.tlc.results import Outcome
 from support.findings import FINDINGS
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from canvass.conformance.step_lookup import StepLookup
 from canvass.selftest.runs import CoreThenOracle
+from canvass.steps.answers import StepLookup
 from support.mutants import MUTANTS
 from support.traced_mutants import TracedRun, trace_mutants
 

@@ -15,10 +15,10 @@ from typing import Final
 import pytest
 
 from canvass.cluster import core
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
 from canvass.conformance.verify import check_units
 from canvass.selftest.runs import CoreThenOracle, record_run
+from canvass.steps.answers import StepLookup
 from canvass.traces.counts import counted
 from support.core_clusters import (
     CORE_CLUSTERS,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.runs import CoreThenOracle
+from canvass.steps.answers import StepLookup
 from support.scenario_runs import (
     RecordedScenario,
     record_scenario,

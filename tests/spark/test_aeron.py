@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import pytest
 
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import check_units
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.process_engine import ProcessEngine
 from canvass.corpus.spark_engine import SparkEngine
+from canvass.steps.answers import StepLookup
 from canvass.traces.alignment.alignment import ImportFault
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import captures, more_captures

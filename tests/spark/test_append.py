@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
 from canvass.corpus.job import TABLES
+from canvass.steps.answers import StepLookup
 from support.corpora import record_runs
 from support.spoilt_runs import corrupt
 

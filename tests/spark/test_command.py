@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from canvass.cli.main import run
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
+from canvass.steps.answers import StepLookup
 from support.spoilt_runs import edit_event, forged_commit
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
 from canvass.corpus.frame import verify
+from canvass.steps.answers import StepLookup
 from canvass.traces.arrow import ColumnError
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.parquet import write_dataset
+from canvass.traces.run import Corpus
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,8 +48,7 @@ def test_a_truncated_stream_is_not_taken_for_a_whole_one(
     stream.write_bytes(stream.read_bytes()[:-20])
     checked = check_units(sorted(corpus.iterdir()), StepLookup(cache=answers))
     if form == "dataset":
-        with DatasetWriter(tmp_path / "set", events_per_row_group=70) as writer:
-            write_dataset(Corpus(corpus), writer)
+        write_dataset(Corpus(corpus), tmp_path / "set", events_per_row_group=70)
         corpus = tmp_path / "set"
 
     events = spark.read.format("canvass").load(str(corpus))

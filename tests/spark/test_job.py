@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict
 from canvass.conformance.verify import check_units
 from canvass.corpus.job import REPORT_TABLES, CorpusJob, OutputExists, make_results_folder
@@ -20,8 +19,9 @@ from canvass.corpus.plan import Unit, list_units
 from canvass.corpus.process_engine import ProcessEngine
 from canvass.corpus.spark_engine import SparkEngine
 from canvass.corpus.summary import Summary, exit_code, summarise
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, write_dataset
+from canvass.steps.answers import StepLookup
+from canvass.traces.parquet import write_dataset
+from canvass.traces.run import Corpus
 from support.corpora import record_runs
 from support.spoilt_runs import corrupt
 
@@ -164,8 +164,7 @@ def test_a_data_set_has_the_verdicts_of_its_runs(
             (readable / folder.name).mkdir()
             for file in folder.iterdir():
                 (readable / folder.name / file.name).write_bytes(file.read_bytes())
-    with DatasetWriter(tmp_path / "set", events_per_file=400) as writer:
-        write_dataset(Corpus(readable), writer)
+    write_dataset(Corpus(readable), tmp_path / "set", events_per_file=400)
     out = tmp_path / "out"
 
     run_job(SparkEngine(spark), list_units([tmp_path / "set"]), out, expected.cache)
@@ -238,8 +237,7 @@ def test_a_larger_corpus_has_the_same_verdicts_in_every_form_and_cut(
             if run.verdict.value != "MALFORMED":
                 shutil.copytree(run.path, sound / Path(run.path).name)
         corpus = tmp_path / "set"
-        with DatasetWriter(corpus, events_per_file=4_000, events_per_row_group=300) as writer:
-            write_dataset(Corpus(sound), writer)
+        write_dataset(Corpus(sound), corpus, events_per_file=4_000, events_per_row_group=300)
     units = list_units([corpus])
     found = check_units([unit.location for unit in units], StepLookup(cache=cache)).runs
     random.Random(partitions).shuffle(units)

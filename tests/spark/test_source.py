@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.parquet import write_dataset
+from canvass.traces.run import Corpus
 from support.trace_reading import load_corpus
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 def test_rows_are_the_events_of_the_runs(spark: SparkSession, runs: Path, tmp_path: Path) -> None:
-    with DatasetWriter(tmp_path / "set") as writer:
-        write_dataset(Corpus(runs), writer)
+    write_dataset(Corpus(runs), tmp_path / "set")
     expected = Counter(
         (loaded.run.run_id, member, event.step, event.action.value, len(event.sends))
         for loaded in load_corpus(runs)
@@ -69,8 +68,7 @@ def test_a_run_without_events_is_an_error(
         else:
             stream.write_bytes(b"")
     if form == "data set":
-        with DatasetWriter(tmp_path / "set") as writer:
-            write_dataset(Corpus(corpus), writer)
+        write_dataset(Corpus(corpus), tmp_path / "set")
         corpus = tmp_path / "set"
 
     with pytest.raises(Exception, match="NOT_FOUND: the run run-1 has no events"):

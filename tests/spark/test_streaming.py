@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, write_dataset
+from canvass.steps.answers import StepLookup
+from canvass.traces.parquet import write_dataset
+from canvass.traces.run import Corpus
 from support.corpora import record_runs
 from support.spoilt_runs import edit_event, forged_commit
 
@@ -54,8 +54,7 @@ def test_a_stream_whose_driver_is_killed_goes_on_and_has_each_run_once(tmp_path:
     corpus = record_runs(tmp_path / "corpus", RUNS, 60)
     edit_event(corpus / "run-4" / "member-1.ndjson", -1, forged_commit)
     check_units(sorted(corpus.iterdir()), StepLookup(cache=tmp_path / "cache"))
-    with DatasetWriter(tmp_path / "set", events_per_file=120) as writer:
-        write_dataset(Corpus(corpus), writer)
+    write_dataset(Corpus(corpus), tmp_path / "set", events_per_file=120)
     files = sorted((tmp_path / "set").iterdir())
     early, late = files[: len(files) // 2], files[len(files) // 2 :]
     (tmp_path / "arrivals").mkdir()

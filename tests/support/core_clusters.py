@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
 from canvass.selftest.runs import RandomCluster, record_run
 from canvass.simulation.options import rng_of
+from canvass.steps.answers import StepLookup
 from support.mutants import Mutant, load
 from support.simulated_mutants import WRONG_STEPS, SimulatedKill
 from support.traced_mutants import Watched

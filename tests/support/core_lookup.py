@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.step_lookup import StepLookup
-from canvass.steps.core_answer import core_answer
+from canvass.conformance.diagnose import core_answer
+from canvass.steps.answers import StepLookup
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
 

@@ -19,10 +19,9 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import join, rows_of
 from canvass.selftest.runs import record_run
 from canvass.traces.arrow import arrow_schema, to_table
-from canvass.traces.columns import EventColumns, Ints
+from canvass.traces.columns import EventColumns, Ints, join
 from canvass.traces.layout import (
     CHECKSUM_COLUMNS,
     ID_BITS,
@@ -98,7 +97,7 @@ def rotated(columns: EventColumns, by: int) -> EventColumns:
     parts = []
     for place in np.argsort(streams[starts], kind="stable").tolist():
         start, end = int(starts[place]), int(ends[place])
-        parts.append(rows_of(renamed, start, end, renamed.runs[int(renamed.run[start])]))
+        parts.append(renamed.rows(start, end))
     return join(parts)
 
 

@@ -25,9 +25,9 @@ from canvass.aeron_driver.driving import (
     joined,
     without_obstacles,
 )
-from canvass.conformance.step_lookup import default_cache
 from canvass.graph.artifact import Graph
 from canvass.graph.build import cached_graph, load_model
+from canvass.steps.answers import default_cache
 from canvass.traces.layout import NONE
 from support.kept_answers import (
     OUTCOME_BITS,

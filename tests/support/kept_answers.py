@@ -27,8 +27,7 @@ from canvass.aeron_driver.driving import (
     joined,
 )
 from canvass.graph.artifact import Graph
-from canvass.steps.kernel import Status, StepColumns, canonical_keys, flavour
-from canvass.steps.step import hash_cells
+from canvass.steps.kernel import Status, StepColumns, canonical_keys, hash_cells, rules_digest
 from canvass.traces.layout import LOG_COLUMNS, MEMBER_COLUMNS, MESSAGE_COLUMNS, NONE, STATE_COLUMNS
 
 Keys = NDArray[np.uint64]
@@ -119,7 +118,6 @@ def _keys(
 ) -> tuple[Any, NDArray[np.bool_]]:
     keys, status = canonical_keys(
         StepColumns(
-            flavours=np.full(len(given), flavour(graph.rules), dtype=np.int64),
             member=np.zeros(len(given), dtype=np.int64),
             action=graph.input_action[given],
             before=before,
@@ -129,9 +127,11 @@ def _keys(
             send_offsets=np.asarray(send_offsets, dtype=np.int64),
             sends=graph.sends[:0] if sends is None else sends,
             **states,
-        )
+        ),
+        [graph.rules],
     )
-    # The same cells may be a step of clusters of two sizes.
+    # The answers were kept under keys without the rules, but with the size of the cluster.
+    keys[:, 1] ^= np.uint64(rules_digest(graph.rules))
     keys ^= np.uint64(hash_cells([graph.rules.member_count])[0])
     return keys, status == Status.KEYED
 

@@ -20,10 +20,9 @@ import pyarrow.parquet as pq
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Role
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import rows_of
 from canvass.selftest.runs import RandomCluster
 from canvass.traces.arrow import arrow_schema, to_table
-from canvass.traces.columns import EventColumns, Ints, predecessors
+from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.parquet import EVENTS_PER_ROW_GROUP, RUNS_KEY, RunEntry
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.run import RunFolder
@@ -115,7 +114,6 @@ def _tiled(start: EventColumns, grown: EventColumns, first: int, count: int) -> 
         counts = np.tile(np.diff(getattr(start, offsets)), count)
         changed[offsets] = np.concatenate(([0], np.cumsum(counts)))
         assert len(changed[table]) == changed[offsets][-1]
-    changed["predecessor"] = predecessors(changed["run"], changed["member"], changed["step"])
     return replace(start, **changed)
 
 
@@ -127,10 +125,8 @@ def _witnessed(columns: EventColumns) -> EventColumns:
 
 def _stream(columns: EventColumns, low: int, high: int, periods: int) -> Iterator[EventColumns]:
     """Give a member's stream with so many periods, in batches."""
-    run_id = columns.runs[0]
-    yield _witnessed(rows_of(columns, 0, low, run_id))
-    start = rows_of(columns, low, high, run_id)
-    grown = rows_of(columns, high, len(columns), run_id)
+    yield _witnessed(columns.rows(0, low))
+    start, grown = columns.rows(low, high), columns.rows(high, len(columns))
     assert len(start) == len(grown)
     step = max(1, EVENTS_PER_ROW_GROUP // len(start))
     for first in range(0, periods, step):

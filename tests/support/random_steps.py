@@ -11,11 +11,9 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.steps.core_answer import core_answer
+from canvass.conformance.diagnose import core_answer
 from canvass.steps.kernel import Status
-from canvass.steps.question import question_of
-from canvass.steps.renaming import map_step
-from canvass.steps.step import Sends, Step
+from canvass.steps.step import Sends, Step, map_step, question_of
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import NumberKind, kind
 from support.arbitrary_steps import Draw

@@ -22,13 +22,13 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.rules import Rules
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
 from canvass.conformance.verify import check_units
 from canvass.node import node
 from canvass.selftest.simulation_series import simulate
 from canvass.simulation.options import Options
 from canvass.simulation.simulator import Simulator
+from canvass.steps.answers import StepLookup
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
 from support.mutant_search import search_options

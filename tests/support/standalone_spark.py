@@ -20,8 +20,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pyspark
 
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
+from canvass.steps.answers import StepLookup
 
 HOST = "127.0.0.1"
 PATIENCE_S = 120.0

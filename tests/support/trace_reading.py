@@ -48,7 +48,7 @@ def outcome(data: bytes, piece: int) -> Any:
         events, reader = read(data, piece)
     except TraceError as error:
         return error.args
-    return events, reader.truncated, reader.gaps, reader.lines
+    return events, reader.facts, reader.lines
 
 
 def refusal(data: bytes) -> TraceError:
@@ -63,7 +63,7 @@ def load_file(path: Path) -> Iterator[LoadedRun]:
     with DatasetFile(path) as file:
         for table, columns in file.read():
             finder.look(columns)
-            for row, source in enumerate(sources_of(table), columns.context):
+            for row, source in enumerate(sources_of(table)):
                 name = columns.runs[columns.run[row]], int(columns.member[row])
                 events.setdefault(name, []).append(replace(columns.event(row), source=source))
         for run_id, entry in file.runs.items():

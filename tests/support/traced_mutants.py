@@ -14,10 +14,10 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.runs import record_run
+from canvass.steps.answers import StepLookup
 from support.mutants import Core, Mutant, load
 
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import sys, tempfile
 from pathlib import Path
-from canvass.steps.core_answer import core_answer
+from canvass.conformance.diagnose import core_answer
 from canvass.selftest import runs
 
 assert runs.__file__.startswith(sys.argv[1]), runs.__file__

@@ -28,7 +28,7 @@ from canvass.node.module_state import ControlToggle
 from canvass.node.process import MemberProcess, ProcessSettings, resumption
 from canvass.runner.configuration import MemberConfig, MemberStatus, read_config
 from canvass.services.applications import Counter, ExactlyOnce
-from canvass.traces.limits import MAX_LINE_BYTES
+from canvass.traces.layout import MAX_LINE_BYTES
 from canvass.traces.recorder import RunRecorder, StreamRecorder
 from canvass.traces.schema import Event, Run
 from canvass.traces.timeouts import settings_of

@@ -8,7 +8,7 @@ member becomes member 0, as in every graph.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -24,21 +24,18 @@ from canvass.aeron_driver.report import Part, Reason, RulesPart, TraceReport
 from canvass.cluster.member import NO_INPUT, Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import step_keys, steps_of
+from canvass.conformance.sequence import steps_of
 from canvass.conformance.verify import Unit
 from canvass.graph.artifact import StepArrays
-from canvass.steps.distinct import DistinctKeys
-from canvass.steps.kernel import Status
-from canvass.steps.question import step_of
-from canvass.steps.renaming import map_step, renumbered
-from canvass.steps.step import Sends, Step
+from canvass.steps.kernel import Status, canonical_keys
+from canvass.steps.step import Sends, Step, columns_of, map_step, renumbered, step_of
 from canvass.traces.actions import ACTION_INPUTS
-from canvass.traces.columns import EventColumns, from_events
+from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
 from canvass.traces.layout import NumberKind, kind
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Event, Run, Send, to_trace_input
+from canvass.traces.schema import Run
 
 UNDRIVABLE: Final = {
     Status.UNKNOWN_BEFORE: Reason(
@@ -98,25 +95,26 @@ class Collected:
     recorded: int = 0
     undrivable: Counter[Status] = field(default_factory=Counter)
     by_rules: dict[Rules, DistinctSteps] = field(default_factory=dict)
-    _distinct: DistinctKeys = field(default_factory=DistinctKeys)
+    _keys: set[bytes] = field(default_factory=set)
     _broken: set[Step] = field(default_factory=set)
 
     def read(self, path: Path, runs: Mapping[str, Run], batches: Iterable[EventColumns]) -> None:
         """Read runs batch by batch, and keep the distinct steps."""
         rules = {run_id: _rules(path, run) for run_id, run in runs.items()}
         self.runs += len(runs)
+        last: EventColumns | None = None
         for columns in batches:
-            self.recorded += len(columns) - columns.context
+            self.recorded += len(columns)
             own = [runs[run_id] for run_id in columns.runs]
-            steps = steps_of(columns, own)
-            keys, status = step_keys(steps, columns, own)
-            known = len(self._distinct)
-            numbers = self._distinct.number(keys, status == Status.KEYED)
-            for row in range(columns.context, len(columns)):
+            steps = steps_of(columns, own, last)
+            keys, status = canonical_keys(steps, [run.rules for run in own], columns.run)
+            last = columns
+            for row in range(len(columns)):
                 if status[row] == Status.KEYED:
-                    if numbers[row] < known:
+                    key = keys[row].tobytes()
+                    if key in self._keys:
                         continue
-                    known += 1  # Distinct steps are numbered in the order of their first rows.
+                    self._keys.add(key)
                 elif status[row] != Status.FRAME_BROKEN:
                     self.undrivable[Status(int(status[row]))] += 1
                     continue
@@ -217,9 +215,8 @@ def as_driven(step: Step) -> Step:
 
 def table_of(found: DistinctSteps) -> StepArrays:
     """Lay out distinct steps in two rows each: the state before, and the step itself."""
-    events = [event for step in found.steps for event in _events(step)]
-    columns = from_events("", 0, events)
-    before = np.arange(0, len(events), 2, dtype=np.int64)
+    columns = columns_of(found.steps)
+    rows = np.arange(len(found.steps), dtype=np.int64)
     return StepArrays(
         rules=found.rules,
         state=columns.state,
@@ -231,18 +228,11 @@ def table_of(found: DistinctSteps) -> StepArrays:
         message=columns.message,
         send_offsets=columns.send_offsets,
         sends=columns.sends,
-        source=before,
-        input=before + 1,
-        target=before + 1,
-        sent=before + 1,
+        source=columns.before,
+        input=rows,
+        target=columns.after,
+        sent=rows,
     )
-
-
-def _events(step: Step) -> Iterator[Event]:
-    """Give the state before a step, and the step, as events; messages have no ids."""
-    yield Event(0, 0, step.action, to_trace_input(NO_INPUT), (), step.before)
-    sends = tuple(Send(to, "", sent) for to, sent in step.sends)
-    yield Event(0, 0, step.action, to_trace_input(step.input), sends, step.after)
 
 
 _MAX_LINES: Final = 3

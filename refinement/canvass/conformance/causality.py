@@ -10,20 +10,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence as Members
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.conformance import kernel_order as kernel
-from canvass.conformance.kernel_logs import REPLACED
-from canvass.conformance.sequence import Sequence, row_kind
+from canvass.conformance.sequence import RESTART, Sequence, row_kind
+from canvass.steps.jit import kernel
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 
-NO_LEADER: Final = -2
-"""Instead of a leadership: the member that is followed has not led the term that is followed."""
-
+SOUND: Final = 0
+NOT_SENT: Final = 1
+"""No step of the sender sends a message with that id."""
+OTHER_RECEIVER: Final = 2
+OTHER_CONTENT: Final = 3
+RECEIVED_TWICE: Final = 4
+OVERTAKEN: Final = 5
+"""A later message of the same process of the sender was received before it."""
+SENT_TWICE: Final = 6
+"""A message has the id of one that was sent before."""
+CYCLE: Final = 7
+"""The step comes before itself in the order of causes."""
+NOT_WRITTEN: Final = 8
+"""The leader recorded from has never written that far."""
+NO_LEADER: Final = 9
+"""The member recorded from has not led that term."""
+UNSEEN: Final = 10
+"""No send was found, but the stream of the sender is not complete."""
 NOT_GRANTED: Final = 11
 """The leader has not begun to replay its log to the member in that term."""
 NOT_REACHED: Final = 12
@@ -36,15 +50,18 @@ JOINING_PROBLEMS: Final = {
     NOT_REACHED: "joins the live log beyond what its leader has written in that term",
     NOT_LED: "joins the log of a member that has not led that term",
 }
-"""The text of each problem. The numbers continue those of `canvass.conformance.kernel_order`."""
+"""The text of each problem of a step that joins a log."""
 
 _CATCHUP: Final = ACTION_NAMES.index("FollowerCatchupAwait")
 _LIVE_LOG: Final = ACTION_NAMES.index("FollowerLogAwait")
 
 
+_NOBODY: Final = -2
+"""Instead of a leadership: the member that is followed has not led the term that is followed."""
 _NO_SOURCE: Final = -1
 """Instead of a leadership: the step records nothing, or the leadership is not known."""
-RESTART: Final = ACTION_NAMES.index("Restart")
+REPLACED: Final = -3
+"""Instead of the row before: the member starts with another disk than it left."""
 
 
 def code(column: str, name: str) -> int:
@@ -58,17 +75,17 @@ _BECOMES_LEADER: Final = code("election_state", "LEADER_LOG_REPLICATION")
 _REPLAYS: Final = code("election_state", "FOLLOWER_REPLAY")
 
 PROBLEMS: Final = {
-    kernel.NOT_SENT: "no step of member {sender} sends message {id}",
-    kernel.OTHER_RECEIVER: "message {id} was sent to another member",
-    kernel.OTHER_CONTENT: "message {id} was sent with other contents",
-    kernel.RECEIVED_TWICE: "message {id} is received a second time",
-    kernel.OVERTAKEN: (
+    NOT_SENT: "no step of member {sender} sends message {id}",
+    OTHER_RECEIVER: "message {id} was sent to another member",
+    OTHER_CONTENT: "message {id} was sent with other contents",
+    RECEIVED_TWICE: "message {id} is received a second time",
+    OVERTAKEN: (
         "message {id} is received after a later one of the same process of member {sender}"
     ),
-    kernel.SENT_TWICE: "message {id} is sent a second time; step {step} of member {sender} sent it",
-    kernel.CYCLE: "the step depends on itself, through messages or recorded log bytes",
-    kernel.NOT_WRITTEN: "records the log beyond what its leader has written in that term",
-    kernel.NO_LEADER: "records the log of a member that has not led that term",
+    SENT_TWICE: "message {id} is sent a second time; step {step} of member {sender} sent it",
+    CYCLE: "the step depends on itself, through messages or recorded log bytes",
+    NOT_WRITTEN: "records the log beyond what its leader has written in that term",
+    NO_LEADER: "records the log of a member that has not led that term",
     **JOINING_PROBLEMS,
 }
 """The text of each problem, by the number that the kernel gives a row."""
@@ -235,7 +252,7 @@ class _Followed:
         found = []
         for j, term in pairs.T.tolist():
             seen = not 0 <= j < len(self._complete) or bool(self._complete[j])
-            found.append(self._known.get((j, term), NO_LEADER if seen else _NO_SOURCE))
+            found.append(self._known.get((j, term), _NOBODY if seen else _NO_SOURCE))
         of_changes: Ints = np.array(found, dtype=np.int64)[inverse.reshape(-1)]
         found_of: Ints = of_changes[np.cumsum(changes) - 1]
         return found_of
@@ -304,11 +321,11 @@ def order_causes(
     starts = np.searchsorted(member, np.arange(member_count + 1, dtype=member.dtype))
     starts = starts.astype(np.int64)
     order = np.zeros(len(member), before.dtype)
-    ordered = kernel.order_steps(
+    ordered = order_steps(
         *(member, starts, send_of, send_row),
         *(causes.cause, _commits(sequence, before), found, order),
     )
-    found[found == kernel.UNSEEN] = kernel.SOUND
+    found[found == UNSEEN] = SOUND
     return Order(
         starts=starts,
         before=before,
@@ -368,13 +385,13 @@ class _Causes:
             send_of[sent] = by_id[send_of[sent]]
         # After missing steps the process may be another one.
         processes = np.flatnonzero((sequence.action == RESTART) | (self._before < 0))
-        kernel.match_receipts(
+        match_receipts(
             *(sequence.member, sequence.received_from, sequence.received_hash),
             *(sequence.send_to, sequence.send_hash, send_row),
             *(processes, self._whole, send_of, self.found),
         )
         # A receipt of this id may be of either message.
-        self.found[send_row[twice]] = kernel.SENT_TWICE
+        self.found[send_row[twice]] = SENT_TWICE
         return send_of
 
     def of_records(self, source: Ints) -> None:
@@ -383,8 +400,8 @@ class _Causes:
         ``source`` has the leadership that each row records from.
         """
         sequence, led, before, found = self._sequence, self.leaderships, self._before, self.found
-        sound = found == kernel.SOUND
-        found[(source == NO_LEADER) & sound] = kernel.NO_LEADER
+        sound = found == SOUND
+        found[(source == _NOBODY) & sound] = NO_LEADER
         rows = np.flatnonzero((source >= 0) & sound)
         rows = rows[sequence.member[led.row[source[rows]]] != sequence.member[rows]]
         rows = rows[np.argsort(source[rows], kind="stable")]
@@ -397,7 +414,7 @@ class _Causes:
             # After missing steps the time of the write is not known.
             self.cause[own[reached]] = np.where(before[causes] >= -1, causes, -1)
             if self._whole[led.member[e]]:
-                found[own[~reached]] = kernel.NOT_WRITTEN
+                found[own[~reached]] = NOT_WRITTEN
 
     def of_joins(self, knows: NDArray[np.bool_]) -> None:
         """Find the steps that permit rows to join a log.
@@ -410,7 +427,7 @@ class _Causes:
         joins = (action == _CATCHUP) | (action == _LIVE_LOG)
         rows = np.flatnonzero(joins & (before >= 0) & (found == 0) & (self.cause < 0))
         followed = _Followed(sequence, led, knows).after(before[rows])
-        found[rows[followed == NO_LEADER]] = NOT_LED
+        found[rows[followed == _NOBODY]] = NOT_LED
         rows, followed = rows[followed >= 0], followed[followed >= 0]
         commits = sequence.commit_position[before[rows]].tolist()
         for row, leadership, commit in zip(rows.tolist(), followed.tolist(), commits, strict=True):
@@ -431,6 +448,107 @@ class _Causes:
                 self.cause[row] = at if (seen >= -1).all() else -1
             elif knows[member[low]]:
                 found[row] = problem
+
+
+# --- compiled: one run, whose rows are in the order member, step ----------------------------------
+
+
+@kernel("member")
+def match_receipts(
+    member: Any,
+    sender: Any,
+    received_content: Any,
+    receiver: Any,
+    content: Any,
+    send_row: Any,
+    processes: Any,
+    complete: Any,
+    send_of: Any,
+    found: Any,
+) -> None:
+    """Write to ``found`` the problem of each receipt, or ``SOUND``.
+
+    ``send_of`` has the place of the send of each receipt: -1 if there is none, -2 for a row without
+    a receipt. ``processes`` has the first row of each process. The messages of one process are
+    received in the order in which they were sent.
+    """
+    taken = np.zeros(len(receiver), np.bool_)
+    last = np.full(len(processes) + 1, -1, np.int64)
+    for row in range(len(member)):
+        found[row] = SOUND
+        if row and member[row] != member[row - 1]:
+            last[:] = -1
+        send = send_of[row]
+        if send < 0:
+            if send == -1:
+                known = sender[row] < 0 or sender[row] >= len(complete) or complete[sender[row]]
+                found[row] = NOT_SENT if known else UNSEEN
+            continue
+        origin = np.searchsorted(processes, send_row[send], side="right")
+        if receiver[send] != member[row]:
+            found[row] = OTHER_RECEIVER
+        elif content[send] != received_content[row]:
+            found[row] = OTHER_CONTENT
+        elif taken[send]:
+            found[row] = RECEIVED_TWICE
+        elif send < last[origin]:
+            found[row] = OVERTAKEN
+        else:
+            taken[send] = True
+            last[origin] = send
+
+
+@kernel("member")
+def order_steps(
+    member: Any,
+    starts: Any,
+    send_of: Any,
+    send_row: Any,
+    cause: Any,
+    commits: Any,
+    found: Any,
+    order: Any,
+) -> int:
+    """Order the steps: each after its member's previous one, its message's send, its log's source.
+
+    Members are taken in turn, each as far as it can go. A step that commits, or that finds another
+    disk (``commits``), waits until no other step is possible. So in this order an entry is on as
+    many disks as the causes allow when it is committed.
+
+    ``order`` gets the rows. Returns the number of rows ordered: steps of a cycle, and steps after
+    them, are left out.
+    """
+    members = len(starts) - 1
+    at = starts[:-1].copy()
+    """The next row of each member; all rows before it are ordered."""
+    filled = 0
+    moved = True
+    waiting = False
+    while moved or waiting:
+        # If no other step is possible, the next one is one of the waiting steps.
+        hurry = not moved
+        moved = waiting = False
+        for m in range(members):
+            while at[m] < starts[m + 1]:
+                row = at[m]
+                send = send_of[row] if found[row] == SOUND else -1
+                origin = send_row[send] if send >= 0 else -1
+                if origin >= 0 and origin >= at[member[origin]]:
+                    break
+                if cause[row] >= 0 and cause[row] >= at[member[cause[row]]]:
+                    break
+                if commits[row] and not hurry:
+                    waiting = True
+                    break
+                hurry = False
+                order[filled] = row
+                filled += 1
+                at[m] += 1
+                moved = True
+    for m in range(members):
+        if at[m] < starts[m + 1]:
+            found[at[m]] = CYCLE
+    return filled
 
 
 def sent_twice(sequence: Sequence, row: int) -> tuple[int, int]:

@@ -22,25 +22,37 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from canvass.conformance.batch import BATCH_EVENTS, split_runs, step_keys, steps_of
+from canvass.cluster.rules import Rules
+from canvass.conformance.causality import Order, cut_short, order_causes
 from canvass.conformance.findings import Findings, RunFindings
-from canvass.conformance.sequence import Sequence, digest
-from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
-from canvass.conformance.whole_run import check_whole, verdict_of
-from canvass.steps.answers import ALLOWED, REFUSED, UNKNOWN, Answers
-from canvass.steps.distinct import DistinctKeys
-from canvass.steps.kernel import Status, StepColumns
-from canvass.steps.question import Key, Question, question, step_of
-from canvass.steps.step import Step
+from canvass.conformance.safety_monitors import Violation, asked_in_part, not_asked, violations
+from canvass.conformance.sequence import Sequence, digest, steps_of
+from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
+from canvass.steps.answers import (
+    ALLOWED,
+    NO_ANSWERS,
+    REFUSED,
+    UNKNOWN,
+    Answers,
+    Keys,
+    KeyTable,
+    distinct_keys,
+)
+from canvass.steps.kernel import Status, StepColumns, canonical_keys
+from canvass.steps.step import Key, Question, Step, question, step_of
 from canvass.traces.arrow import ColumnError, from_table
 from canvass.traces.columns import EventColumns, Ints, from_events
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.ndjson import decode_run
 from canvass.traces.parquet import FactFinder, RunEntry, row_problems
-from canvass.traces.schema import Event, Fact, Run, encode
+from canvass.traces.releases import releases_of_run
+from canvass.traces.schema import Event, Fact, FactKind, Run, encode
 
+BATCH_EVENTS: Final = 1 << 16
+"""Rows of a table that are checked together, as small arrays are slow."""
 MAX_RUN_EVENTS: Final = 20_000_000
 """Most events of a run: the checks of a whole run need them together in memory."""
 
@@ -77,12 +89,12 @@ def check(events: Any, answers: Answers, runs: Mapping[str, RunEntry]) -> Findin
     looked up, then the checks of the whole run follow (causality, then the safety monitors).
     """
     checker = Checker(answers)
-    checked = TableChecker(checker, runs)
+    checker.begin("", runs)
     for part in [events] if isinstance(events, pa.Table) else events:
         table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
         for start in range(0, table.num_rows, BATCH_EVENTS):
-            checked.take(table.slice(start, BATCH_EVENTS))
-    checked.end()
+            checker.take_table(table.slice(start, BATCH_EVENTS))
+    checker.end()
     return checker.findings()
 
 
@@ -109,7 +121,7 @@ class RunCheck:
 
 
 class Checker:
-    """Checks runs whose events come in batches of columns.
+    """Checks runs whose events come in batches.
 
     Parameters
     ----------
@@ -118,80 +130,166 @@ class Checker:
 
     Notes
     -----
-    For each run call `begin`, then `take` with its events, then `end`.
+    For each source of runs call `begin`, then `take` or `take_table` with its events, then `end`.
     """
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
         self._checks: list[RunCheck] = []
-        self._distinct = DistinctKeys()
-        self._codes = np.empty(0, dtype=np.int8)
+        self._seen: list[tuple[Keys, NDArray[np.int8]]] = []
+        """The distinct keys of each batch, and what the answers say of them."""
         self._open: dict[Key, Question] = {}
+        self._last: tuple[RunCheck, EventColumns] | None = None
+        """The batch before, and the run of its last event."""
 
-    def begin(self, path: str, run_id: str, run: Run | None = None) -> RunCheck:
-        """Begin a run; ``path`` names it in the findings."""
-        found = RunCheck(path, run_id, run)
-        self._checks.append(found)
-        if run is not None:
+    # --- sources ----------------------------------------------------------------------------------
+
+    def begin(self, path: str, runs: Mapping[str, RunEntry]) -> None:
+        """Begin a source; ``path`` names its runs in the findings; ``runs`` as for `check`."""
+        self._path, self._runs, self._finder = path, runs, FactFinder()
+        self._of: dict[str, RunCheck] = {}
+        for run_id, entry in runs.items():
+            found = self._new(run_id, entry.run)
             try:
-                _ = run.rules
+                decode_run(encode(entry.run), "run")
+                _ = entry.run.rules
+            except TraceError as error:
+                found.malformed = f"the run {run_id!r}: {error.reason}"
             except ValueError as error:
                 found.malformed = str(error)
+        self._waiting, self._latest = dict.fromkeys(runs), ""
+        """The runs that have not ended, and the run of the last row."""
+
+    def _new(self, run_id: str, run: Run | None = None) -> RunCheck:
+        found = self._of[run_id] = RunCheck(self._path, run_id, run)
+        self._checks.append(found)
         return found
 
-    def take(self, checks: Mapping[str, RunCheck], columns: EventColumns) -> None:
-        """Take the next events of some runs, whose checks are given by the ids of the runs.
+    def refuse(self, reason: str, *run_ids: str) -> None:
+        """Refuse some runs of the source. Default: all."""
+        for run_id in run_ids or self._of:
+            found = self._of.get(run_id) or self._new(run_id)
+            found.malformed = found.malformed or reason
 
-        The runs are sound, or there is one run.
+    def take_table(self, table: Any) -> None:
+        """Check the next rows of a table, of which nothing is known.
+
+        Raises
+        ------
+        ColumnError
+            As for `check`.
         """
-        if not checks[columns.runs[0]].malformed:
-            self._check_steps(columns, [checks[run_id] for run_id in columns.runs])
+        try:
+            columns = from_table(table)
+        except ColumnError as error:
+            if error.code is Code.BAD_SCHEMA:
+                raise
+            # A value that the format lacks makes one run malformed.
+            ids = pc.fill_null(table["run"].cast(pa.string()), "")
+            several = pc.unique(ids).to_pylist()
+            for run_id in several if len(several) > 1 else ():
+                self.take_table(table.filter(pc.equal(ids, run_id)))
+            if len(several) == 1:
+                self.refuse(error.reason, several[0])
+        else:
+            for run_id, reason in row_problems(columns, self._runs, self._finder).items():
+                self.refuse(reason, run_id)
+            self._take(columns)
+
+    def take(self, columns: EventColumns) -> None:
+        """Check the next events."""
+        self._finder.look(columns)
+        self._take(columns)
+
+    def _take(self, columns: EventColumns) -> None:
+        """Check the events of sound runs, and end the runs before the last one."""
+        checks = [self._of[run_id] for run_id in columns.runs]
+        if not any(check.malformed for check in checks):
+            self._check_steps(columns, checks)
+        else:
+            for part in columns.split_runs():
+                check = self._of[part.runs[0]]
+                if not check.malformed:
+                    self._check_steps(part, [check])
+        for run_id in (self._latest, *columns.runs[:-1]):
+            if run_id in self._waiting and run_id != columns.runs[-1]:
+                self._end(run_id)
+        self._latest = columns.runs[-1]
+
+    def end(self, facts: Iterable[Fact] | None = None) -> None:
+        """End all runs of the source. ``facts`` say what is missing, if the batches do not."""
+        for run_id in list(self._waiting):
+            self._end(run_id, facts)
+
+    def _end(self, run_id: str, facts: Iterable[Fact] | None = None) -> None:
+        del self._waiting[run_id]
+        missing = self._finder.facts_of(self._runs[run_id]) if facts is None else facts
+        self._end_run(self._of[run_id], tuple(missing))
 
     def findings(self) -> Findings:
         """Give the findings in all runs, which must have ended."""
         open_steps: set[Key] = set()
         open_steps.update(*(check.open_steps for check in self._checks if not check.malformed))
+        none = NO_ANSWERS.keys, np.empty(0, dtype=np.int8)
+        keys, codes = map(np.concatenate, zip(none, *self._seen, strict=True))
+        seen = KeyTable.build(keys, codes.astype(np.int64))
         return Findings(
             tuple(
                 RunFindings(check.run, _verdict(check), frozenset(check.open_steps), check.actions)
                 for check in self._checks
             ),
             {key: asked for key, asked in self._open.items() if key in open_steps},
-            self._distinct.keys,
-            self._codes,
+            seen.keys,
+            seen.edges.astype(np.int8),
         )
 
     # --- steps ------------------------------------------------------------------------------------
 
     def _check_steps(self, columns: EventColumns, checks: list[RunCheck]) -> None:
         runs = [check.run for check in checks if check.run is not None]
-        steps = steps_of(columns, runs)
-        keys, status = step_keys(steps, columns, runs)
-        numbers = self._distinct.number(keys, status == Status.KEYED)
-        self._look_up_new(steps, numbers, runs, columns.run)
-        codes = np.full(len(columns), ALLOWED, dtype=np.int8)
-        keyed = numbers >= 0
-        codes[keyed] = self._codes[numbers[keyed]]
+        last = self._last[1] if self._last and self._last[0] is checks[0] else None
+        self._last = checks[-1], columns
+        steps = steps_of(columns, runs, last)
+        rules = [run.rules for run in runs]
+        keys, status = canonical_keys(steps, rules, columns.run)
+        codes = self._look_up(steps, keys, np.flatnonzero(status == Status.KEYED), rules, columns)
         codes[(status == Status.FRAME_BROKEN) | (status == Status.OUT_OF_DOMAIN)] = REFUSED
-        offset = columns.context
-        bounds = np.searchsorted(columns.run[offset:], np.arange(len(checks) + 1)).tolist()
+        bounds = np.searchsorted(columns.run, np.arange(len(checks) + 1)).tolist()
         parts = digest(columns).split(bounds)
         for check, part, (start, end) in zip(checks, parts, pairwise(bounds), strict=True):
             if check.malformed:
                 continue
-            rows = slice(start + offset, end + offset)
-            before = check.events
+            rows, before = slice(start, end), check.events
             check.events += len(part)
             if check.events > MAX_RUN_EVENTS:
                 check.parts = []
                 continue
             check.unchecked += int(np.count_nonzero(status[rows] == Status.UNKNOWN_BEFORE))
-            for row in (np.flatnonzero(codes[rows] == REFUSED) + rows.start).tolist():
-                self._note_wrong(check, before + row - rows.start, steps, row)
-            waiting = np.unique(numbers[rows][codes[rows] == UNKNOWN])
-            check.open_steps |= {self._key(number) for number in waiting.tolist()}
+            for row in (np.flatnonzero(codes[rows] == REFUSED) + start).tolist():
+                self._note_wrong(check, before + row - start, steps, row)
+            check.open_steps.update(_keys(keys[rows][codes[rows] == UNKNOWN]))
             check.actions += np.bincount(part.action, minlength=len(ACTION_NAMES))
             check.parts.append(part)
+
+    def _look_up(
+        self, steps: StepColumns, keys: Keys, rows: Ints, rules: list[Rules], columns: EventColumns
+    ) -> NDArray[np.int8]:
+        """Give what the answers say of each step; note the question of each that they lack.
+
+        Steps without a key, all but ``rows``, count as allowed.
+        """
+        first, places = distinct_keys(keys[rows])
+        distinct = keys[rows[first]]
+        found = self._answers.look_up(distinct)
+        self._seen.append((distinct, found))
+        unknown = np.sort(rows[first[found == UNKNOWN]])
+        for row, key in zip(unknown.tolist(), _keys(keys[unknown]), strict=True):
+            if key not in self._open:
+                of = rules[int(columns.run[row])]
+                self._open[key] = question(step_of(steps, row), of, key)
+        codes = np.full(len(keys), ALLOWED, dtype=np.int8)
+        codes[rows] = found[places]
+        return codes
 
     def _note_wrong(self, check: RunCheck, place: int, steps: StepColumns, row: int) -> None:
         """Keep a step that is not allowed, if it may be one of the first two of its action."""
@@ -199,22 +297,6 @@ class Checker:
         count = check.wrong_counts[kind] = check.wrong_counts.get(kind, 0) + 1
         if count <= 2:
             check.wrong[place] = step_of(steps, row)
-
-    def _look_up_new(self, steps: StepColumns, numbers: Ints, runs: list[Run], run: Ints) -> None:
-        """Look up the steps that are new in this batch, and note those without an answer."""
-        known = len(self._codes)
-        codes = self._answers.look_up(self._distinct.keys[known:])
-        self._codes = np.concatenate([self._codes, codes])
-        rows = np.flatnonzero(numbers >= known)
-        _, first = np.unique(numbers[rows], return_index=True)
-        rows = rows[first[codes == UNKNOWN]]
-        for row in rows.tolist():
-            key = self._key(int(numbers[row]))
-            self._open[key] = question(step_of(steps, row), runs[int(run[row])].rules, key)
-
-    def _key(self, number: int) -> Key:
-        first, second = self._distinct.keys[number].tolist()
-        return first, second
 
     def _is_allowed(self, check: RunCheck, asked: Question) -> bool:
         """Tell whether a step that is not in the run is allowed; it is open if nothing says so."""
@@ -226,12 +308,9 @@ class Checker:
 
     # --- whole runs -------------------------------------------------------------------------------
 
-    def end(self, check: RunCheck, facts: Iterable[Fact]) -> None:
-        """End a run: make the checks of the whole run, and decide the verdict.
-
-        ``facts`` say what is missing from it.
-        """
-        check.facts = tuple(facts)
+    def _end_run(self, check: RunCheck, facts: tuple[Fact, ...]) -> None:
+        """Make the checks of a whole run, and decide the verdict; ``facts`` are what it lacks."""
+        check.facts = facts
         if check.events > MAX_RUN_EVENTS:
             check.malformed = check.malformed or (
                 f"{check.path}: TOO_LARGE: {check.events:,} events in the run {check.run_id};"
@@ -245,24 +324,100 @@ class Checker:
         if run.member_count == 1:
             # No state shows the disk that a single member has found, as it has begun a term since.
             check.unchecked -= len(run.disk_replaced)
-        whole = check_whole(run, sequence, check.facts)
+        facts, order, broken = check_whole(run, sequence, check.facts)
         divergences: tuple[Divergence, ...] = ()
-        diverges = bool(check.wrong) or bool(whole.order.found.any()) or bool(whole.broken)
+        diverges = bool(check.wrong) or bool(order.found.any()) or bool(broken)
         if diverges:
             from canvass.conformance.diagnose import divergences_of
 
             rows = np.array(sorted(check.wrong), dtype=np.int64)
             allowed = partial(self._is_allowed, check)
             step_of = check.wrong.__getitem__
-            divergences = divergences_of(run, sequence, whole, rows, step_of, allowed)
+            divergences = divergences_of(run, sequence, order, broken, rows, step_of, allowed)
         check.found = verdict_of(
             *(run, check.path),
             events=check.events,
             unchecked=check.unchecked,
-            facts=whole.facts,
+            facts=facts,
             diverges=diverges,
             divergences=divergences,
         )
+
+
+def check_whole(
+    run: Run, sequence: Sequence, facts: tuple[Fact, ...]
+) -> tuple[tuple[Fact, ...], Order, list[Violation]]:
+    """Check causality and the safety monitors of a run; give all that is missing from it, too."""
+    facts = with_cuts(run, sequence, facts)
+    complete = complete_members(run, facts)
+    empty = run.initial == "empty"
+    replaced = [(disk.member_id, disk.step) for disk in run.disk_replaced]
+    order = order_causes(
+        sequence, run.member_count, empty=empty, complete=complete, replaced=replaced
+    )
+    broken = violations(
+        sequence, order, revision=run.revision, unknown=not empty, complete=complete
+    )
+    return facts, order, broken
+
+
+def verdict_of(
+    run: Run,
+    path: str,
+    *,
+    events: int,
+    unchecked: int,
+    facts: tuple[Fact, ...],
+    diverges: bool,
+    divergences: tuple[Divergence, ...] = (),
+) -> RunVerdict:
+    """Give the verdict on a run that could be read, with what limits it.
+
+    These are the names of the safety properties that were not checked in full, and the releases
+    that wrote the logs of an imported run. An imported run that lacks something is incomplete.
+    """
+    verdict, reason = verdict_on(diverges=diverges, facts=facts, unchecked=unchecked), ""
+    if run.missing and not diverges:
+        verdict, reason = Verdict.INCOMPLETE, "; ".join(run.missing)
+    elif run.disk_replaced and not diverges:
+        reason = "remark: " + "; ".join(map(str, run.disk_replaced))
+    unknown, whole = run.initial != "empty", all(complete_members(run, facts))
+    return RunVerdict(
+        run_id=run.run_id,
+        path=path,
+        verdict=verdict,
+        events=events,
+        unchecked=unchecked,
+        divergences=divergences,
+        facts=facts,
+        reason=reason,
+        revision=run.revision,
+        not_asked=not_asked(revision=run.revision, unknown=unknown, whole=whole),
+        asked_in_part=asked_in_part(revision=run.revision, unknown=unknown, whole=whole),
+        releases=releases_of_run(run),
+    )
+
+
+def with_cuts(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """Add to the facts of a run the streams that are truncated between two lines."""
+    known = {fact.member_id for fact in facts}
+    detail = "others received messages that come after its end"
+    return facts + tuple(
+        Fact(FactKind.TRUNCATED, run.run_id, member, detail=detail)
+        for member in cut_short(sequence, run.member_count)
+        if member not in known
+    )
+
+
+def complete_members(run: Run, facts: Iterable[Fact]) -> list[bool]:
+    """Tell for each member whether no step of it is missing."""
+    missing = {fact.member_id for fact in facts}
+    return [member not in missing for member in range(run.member_count)]
+
+
+def _keys(keys: Keys) -> list[Key]:
+    """Give keys as pairs of numbers."""
+    return [(first, second) for first, second in keys.tolist()]
 
 
 def _verdict(check: RunCheck) -> RunVerdict:
@@ -292,106 +447,11 @@ def check_events(
     path
         Names the run in the findings.
     """
-    checker, finder = Checker(answers), FactFinder()
-    check = checker.begin(path, run.run_id, run)
+    checker = Checker(answers)
+    checker.begin(path, {run.run_id: RunEntry(run)})
     for member, stream in sorted(streams.items()):
         events = list(stream)
         if events:
-            columns = from_events(run.run_id, member, events)
-            finder.look(columns)
-            checker.take({run.run_id: check}, columns)
-    checker.end(check, finder.facts_of(RunEntry(run)))
+            checker.take(from_events(run.run_id, member, events))
+    checker.end()
     return checker.findings()
-
-
-# --- tables ---------------------------------------------------------------------------------------
-
-
-class TableChecker:
-    """Gives tables of events to a checker, and ends each run after its last row.
-
-    Parameters
-    ----------
-    checker
-        The checker.
-    runs
-        As for `check`.
-    path
-        Names the runs in the findings.
-    """
-
-    def __init__(self, checker: Checker, runs: Mapping[str, RunEntry], path: str = "") -> None:
-        self._checker, self._path = checker, path
-        self._before: EventColumns | None = None
-        self._open = dict(runs)
-        """The runs that have not ended."""
-        self._last = ""
-        self._runs, self._finder = runs, FactFinder()
-        self._checks = {run_id: self._begin(run_id, entry.run) for run_id, entry in runs.items()}
-
-    def _begin(self, run_id: str, run: Run) -> RunCheck:
-        check = self._checker.begin(self._path, run_id, run)
-        try:
-            decode_run(encode(run), "run")
-        except TraceError as error:
-            check.malformed = f"the run {run_id!r}: {error.reason}"
-        return check
-
-    def end(self) -> None:
-        """End all runs."""
-        for run_id in list(self._open):
-            self._end(run_id)
-
-    def _end(self, run_id: str) -> None:
-        facts = self._finder.facts_of(self._open.pop(run_id))
-        self._checker.end(self._checks[run_id], facts)
-
-    def refuse(self, reason: str) -> None:
-        """Refuse all runs."""
-        for run_id in self._checks:
-            self._refuse(run_id, reason)
-
-    def _refuse(self, run_id: str, reason: str) -> None:
-        if run_id not in self._checks:
-            self._checks[run_id] = self._checker.begin(self._path, run_id)
-        check = self._checks[run_id]
-        check.malformed = check.malformed or reason
-
-    def take(self, table: Any) -> None:
-        """Check the next rows.
-
-        Raises
-        ------
-        ColumnError
-            As for `check`.
-        """
-        try:
-            self._before = from_table(table, self._before)
-        except ColumnError as error:
-            if error.code is Code.BAD_SCHEMA:
-                raise
-            # A value that the format lacks makes one run malformed.
-            ids = pc.fill_null(table["run"].cast(pa.string()), "")
-            several = pc.unique(ids).to_pylist()
-            for run_id in several if len(several) > 1 else ():
-                self.take(table.filter(pc.equal(ids, run_id)))
-            if len(several) == 1:
-                self._refuse(several[0], error.reason)
-                self._before = None
-        else:
-            self._take_columns(self._before)
-
-    def _take_columns(self, columns: EventColumns) -> None:
-        """Check the rows of sound runs, and end the runs before the last one."""
-        for run_id, reason in row_problems(columns, self._runs, self._finder).items():
-            self._refuse(run_id, reason)
-        if any(self._checks[run_id].malformed for run_id in columns.runs):
-            for part in split_runs(columns):
-                if not self._checks[part.runs[0]].malformed:
-                    self._checker.take(self._checks, part)
-        else:
-            self._checker.take(self._checks, columns)
-        for run_id in (self._last, *columns.runs[:-1]):
-            if run_id in self._open and run_id != columns.runs[-1]:
-                self._end(run_id)
-        self._last = columns.runs[-1]

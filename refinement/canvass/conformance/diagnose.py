@@ -1,4 +1,9 @@
-"""The divergences of one run, each at the step where it shows first; and a run in columns."""
+"""The divergences of one run, each at the step where it shows first; and what explains them.
+
+`divergences_of` makes them of what is wrong. `explain_refusal` adds the step, its changes, and the
+outcomes that the spec allows for it, which the oracle gives. That changes no verdict: if the oracle
+fails, only the outcomes are missing.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +13,54 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct
 from msgspec.structs import replace
 
+from canvass.cluster.member import Member
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import HARDENED, Rules
-from canvass.conformance import causality, kernel_order
-from canvass.conformance.batch import join, steps_of
-from canvass.conformance.causality import PROBLEMS, Order
-from canvass.conformance.differences import differences, in_words
+from canvass.conformance.causality import (
+    JOINING_PROBLEMS,
+    NO_LEADER,
+    NOT_WRITTEN,
+    PROBLEMS,
+    SENT_TWICE,
+    Order,
+    sent_twice,
+)
+from canvass.conformance.operators import Operator, failing_parts, find_operator
 from canvass.conformance.safety_monitors import Violation
-from canvass.conformance.sequence import Sequence
+from canvass.conformance.sequence import Sequence, steps_of
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY, Divergence, DivergenceClass
-from canvass.conformance.whole_run import WholeRun
-from canvass.steps.core_answer import core_answer
+from canvass.steps.answers import StepLookup
 from canvass.steps.frames import Frame, frame_of
 from canvass.steps.kernel import Status, StepColumns
-from canvass.steps.question import Question, question_of, regime, step_of
-from canvass.steps.renaming import impossible_field
-from canvass.steps.step import Step
-from canvass.traces.actions import ACTION_INPUTS
+from canvass.steps.oracle import Answer
+from canvass.steps.step import (
+    Question,
+    Sends,
+    Step,
+    impossible_field,
+    map_message,
+    map_state,
+    question_of,
+    regime,
+    renumbered,
+    step_of,
+)
+from canvass.tlc.errors import TlcError
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.columns import EventColumns, Ints
-from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, message_id_text
-from canvass.traces.run import RunFolder
+from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, NONE, message_id_text
+from canvass.traces.layout import kind as kind_of
+from canvass.traces.parquet import read_runs
 from canvass.traces.schema import Event, Run
 
 Allowed = Callable[[Question], bool]
 """Tells of a step whether the spec allows it."""
 
 MAX_DIVERGENCES: Final = 20
-_LOG_PROBLEMS: Final = frozenset(
-    {kernel_order.NOT_WRITTEN, kernel_order.NO_LEADER, *causality.JOINING_PROBLEMS}
-)
+_LOG_PROBLEMS: Final = frozenset({NOT_WRITTEN, NO_LEADER, *JOINING_PROBLEMS})
 HAZARDS_OF: Final = {
     "CommittedIsDurable": ("HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ8", "HZ9", "HZ11"),
     "StateMachineSafety": ("HZ1", "HZ2", "HZ10"),
@@ -85,20 +106,10 @@ def load(path: Path, run_id: str) -> RunColumns:
     KeyError
         If there is no such run, or it has no events.
     """
-    parts: list[EventColumns]
-    if path.suffix == ".parquet" and not path.is_dir():
-        from canvass.traces.parquet import DatasetFile
-
-        with DatasetFile(path) as file:
-            run = file.runs[run_id].run
-            parts = list(file.batches([run_id]))
-    else:
-        folder = RunFolder(path)
-        run = folder.run
-        parts = list(folder.columns())
-    if not parts:
+    entry, columns = next(read_runs(path, [run_id]), (None, None))
+    if entry is None or columns is None:
         raise KeyError(run_id)
-    columns, ruled = join(parts), run
+    run = ruled = entry.run
     try:
         _ = run.rules
     except ValueError:  # Its verdict says so; its steps can be shown.
@@ -109,7 +120,8 @@ def load(path: Path, run_id: str) -> RunColumns:
 def divergences_of(
     run: Run,
     sequence: Sequence,
-    whole: WholeRun,
+    order: Order,
+    broken: Iterable[Violation],
     wrong: Ints,
     step_of: Callable[[int], Step],
     allowed: Allowed,
@@ -122,8 +134,8 @@ def divergences_of(
         The contents of ``run.json``.
     sequence
         All events of the run.
-    whole
-        The result of the checks of the whole run.
+    order, broken
+        The results of the checks of the whole run.
     wrong
         Rows of steps that are not allowed: for each member and action at least two, if there are.
     step_of
@@ -131,11 +143,10 @@ def divergences_of(
     allowed
         Decides variants of these steps.
     """
-    order = whole.order
     found = [
         *_steps(run, sequence, order, wrong, step_of, allowed),
         *_receipts(sequence, order),
-        *(_violation(sequence, order, each) for each in whole.broken),
+        *(_violation(sequence, order, each) for each in broken),
     ]
     named = _with_hazards(run, _firsts(found))
     return tuple(sorted(named, key=_precedence)[:MAX_DIVERGENCES])
@@ -154,7 +165,7 @@ def _with_hazards(run: Run, found: list[Divergence]) -> list[Divergence]:
         f"; the spec allows every step, and revision {run.revision} can violate this property:"
         f" see {known} in docs/findings"
     )
-    return [structs.replace(one, text=one.text + note) for one in found]
+    return [replace(one, text=one.text + note) for one in found]
 
 
 _CLASS_ORDER: Final = list(DivergenceClass)
@@ -195,15 +206,15 @@ def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
     rows = np.flatnonzero(order.found)
     rank = order.rank[rows]
     # A wrong receipt of an id that was sent twice is a consequence of the second send.
-    rank[order.found[rows] == kernel_order.SENT_TWICE] -= len(sequence)
+    rank[order.found[rows] == SENT_TWICE] -= len(sequence)
     of_log = np.isin(order.found[rows], sorted(_LOG_PROBLEMS))
     for name, chosen in ((LOG_STREAM, of_log), (MESSAGE_CAUSALITY, ~of_log)):
         if not chosen.any():
             continue
         row = int(rows[chosen][np.argmin(rank[chosen])])
         problem, step = int(order.found[row]), 0
-        if problem == kernel_order.SENT_TWICE:
-            identity, first = causality.sent_twice(sequence, row)
+        if problem == SENT_TWICE:
+            identity, first = sent_twice(sequence, row)
             sender, step = int(sequence.member[first]), int(sequence.step[first])
         else:
             identity, sender = int(sequence.received_id[row]), int(sequence.received_from[row])
@@ -277,6 +288,23 @@ def as_if_changed_before(step: Step, frame: Frame) -> Step:
     return replace(step, before=replace(step.before, members=tuple(records), **state))
 
 
+def core_answer(rules: Rules, step: Step) -> Answer:
+    """Give the Python core's answer about one step, for words and for mutants: TLC decides.
+
+    Sends to different members have no order.
+    """
+    from canvass.cluster import core
+
+    outcome = core.step(rules, step.member, step.before, step.action.value, step.input)
+    if outcome is None:
+        return Answer(False, False)
+    sends = tuple((send.to, send.message) for send in outcome.sends)
+    same = sorted(sends, key=lambda s: s[0]) == sorted(step.sends, key=lambda s: s[0])
+    if same and outcome.next == step.after:
+        return Answer(True, True)
+    return Answer(False, True, ((outcome.next, sends),))
+
+
 def _what_was_reported(step: Step, rules: Rules) -> str:
     """Compare a step that TLC has refused with the outcome of the core, which decides nothing."""
     answer = core_answer(rules, step)
@@ -288,3 +316,185 @@ def _what_was_reported(step: Step, rules: Rules) -> str:
         if found:
             return in_words(found)
     return "by the spec this step leads to another state"
+
+
+# --- differences of two outcomes ------------------------------------------------------------------
+
+_MAX_SAID: Final = 3
+"""Differences in one sentence."""
+_SENDS_TO: Final = "sends to "
+
+
+class Difference(Struct, frozen=True, rename=wire_name):
+    """A field in which two states or lists of messages differ."""
+
+    field: str
+    before: str
+    observed: str
+    allowed: str
+
+
+def differences(
+    before: Member, observed: Member, allowed: Member, sent: Sends, would_send: Sends
+) -> Iterator[Difference]:
+    """Give the fields in which the observed state and sends differ from those allowed."""
+    old, seen, right = (dict(_flat(state)) for state in (before, observed, allowed))
+    for name in dict.fromkeys((*seen, *right)):
+        if seen.get(name) != right.get(name):
+            yield Difference(
+                name, old.get(name, "absent"), seen.get(name, "absent"), right.get(name, "absent")
+            )
+    receivers = sorted({to for to, _ in (*sent, *would_send)})
+    for receiver in receivers:
+        is_sent = "; ".join(_text(message) for to, message in sent if to == receiver)
+        should = "; ".join(_text(message) for to, message in would_send if to == receiver)
+        if is_sent != should:
+            yield Difference(f"{_SENDS_TO}{receiver}", "", is_sent or "none", should or "none")
+
+
+def in_words(found: tuple[Difference, ...]) -> str:
+    """Give a sentence with the outcome of the spec, and the one that the trace reports.
+
+    Parameters
+    ----------
+    found
+        At least one difference; the sentence has the first few.
+    """
+    said = found[:_MAX_SAID]
+    allowed = _joined([_part(each.field, each.allowed) for each in said])
+    observed = _joined([_part(each.field, each.observed) for each in said])
+    rest = f"; {len(found) - _MAX_SAID} more not shown" if len(found) > _MAX_SAID else ""
+    return f"by the spec this step leads to {allowed}; the trace reports {observed}{rest}"
+
+
+def _part(field: str, value: str) -> str:
+    if not field.startswith(_SENDS_TO):
+        return f"{field} {value}"
+    receiver = field.removeprefix(_SENDS_TO)
+    return f"{'nothing sent' if value == 'none' else f'{value} sent'} to {receiver}"
+
+
+def _joined(parts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _flat(state: Member) -> Iterator[tuple[str, str]]:
+    for name in state.__struct_fields__:
+        value = getattr(state, name)
+        if name == "members":
+            for j, record in enumerate(value):
+                for field in record.__struct_fields__:
+                    yield f"members[{j}].{wire_name(field)}", _text(getattr(record, field))
+        elif name == "recording_log":
+            for k, entry in enumerate(value):
+                cells = (entry.leadership_term_id, entry.term_base_log_position, entry.log_position)
+                yield f"recordingLog[{k}]", f"term {cells[0]} from {cells[1]} to {cells[2]}"
+        else:
+            yield wire_name(name), _text(value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    names = getattr(value, "__struct_fields__", None)
+    if names is not None:
+        parts = (f"{wire_name(name)}={_text(getattr(value, name))}" for name in names)
+        return f"{type(value).__name__}({', '.join(parts)})"
+    return str(getattr(value, "value", value))
+
+
+# --- a divergence with its context ----------------------------------------------------------------
+
+STEPS_BEFORE: Final = 5
+"""Steps of the member that a report shows before the divergence."""
+
+
+class RefusedStep(Struct, frozen=True, rename=wire_name):
+    """A divergence with its context."""
+
+    run_id: str
+    divergence: Divergence
+    event: Event
+    earlier: tuple[Event, ...]
+    """The member's steps before it."""
+    changed: tuple[Difference, ...] = ()
+    """The changes of the step, as observed."""
+    enabled: tuple[str, ...] = ()
+    """Actions without a message that the spec allows in the state before, on the same input."""
+    action_enabled: bool = False
+    failing: tuple[str, ...] = ()
+    """If the action is not enabled: the parts of its guard in the spec that hold."""
+    alternatives: tuple[tuple[Difference, ...], ...] = ()
+    """For each outcome that the spec allows its differences to the observed one, nearest first."""
+    operator: Operator | None = None
+    note: str = ""
+    """The reason why there are no alternatives, if the oracle could not be asked."""
+
+
+def explain_refusal(loaded: RunColumns, divergence: Divergence, lookup: StepLookup) -> RefusedStep:
+    """Explain a divergence."""
+    columns = loaded.columns
+    row = loaded.row_of(divergence.member, divergence.step)
+    first = row
+    while columns.predecessor[first] != NONE and row - first < STEPS_BEFORE:
+        first -= 1
+    event = columns.event(row)
+    base = RefusedStep(
+        run_id=loaded.run.run_id,
+        divergence=divergence,
+        event=event,
+        earlier=tuple(columns.event(at) for at in range(first, row)),
+        operator=find_operator(divergence.name, event.action.value),
+    )
+    if int(loaded.steps.before[row]) < 0:
+        return base
+    step = loaded.step(row)
+    changed = tuple(differences(step.before, step.before, step.after, (), ()))
+    fields: dict[str, Any] = {"changed": changed}
+    if divergence.kind in (
+        DivergenceClass.IMPLEMENTATION_STEP,
+        DivergenceClass.INSTRUMENTATION_GAP,
+    ):
+        fields |= _alternatives(step, loaded.run.rules, lookup)
+    return replace(base, **fields)
+
+
+def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any]:
+    if wrong := impossible_field(step):
+        return {"note": f"{wrong} is out of range, so that the spec has nothing to say"}
+    small, given = renumbered(step)
+    tables = {
+        kind: {rank: number for number, rank in table.items()} for kind, table in given.items()
+    }
+
+    def restored(name: str, value: int) -> int:
+        """Give the number of a rank, or of the next rank: the spec adds one to a term."""
+        table = tables.get(kind_of(name), {})
+        near = (distance for distance in (0, 1, -1) if value - distance in table)
+        return next((table[value - distance] + distance for distance in near), value)
+
+    others = [
+        replace(small, action=action, input=replace(small.input, message=None))
+        for action in ACTIONS
+        if ACTION_INPUTS[action].message is None
+    ]
+    try:
+        answers = lookup.oracle(rules, [small, *others])
+        failing = () if answers[0].enabled else (lookup.guards or failing_parts)(small, rules)
+    except TlcError as error:
+        return {"note": f"TLC could not be asked: {error}"}
+    alternatives = []
+    for state, sends in answers[0].outcomes:
+        after = map_state(state, restored)
+        sent = tuple((to, map_message(message, restored)) for to, message in sends)
+        alternatives.append(tuple(differences(step.before, step.after, after, step.sends, sent)))
+    return {
+        "enabled": tuple(
+            other.action.value
+            for other, answer in zip(others, answers[1:], strict=True)
+            if answer.enabled
+        ),
+        "action_enabled": answers[0].enabled,
+        "failing": failing,
+        "alternatives": tuple(sorted(alternatives, key=len)),
+    }

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from canvass.conformance.verdict import RunVerdict, Verdict, limits_text, revision_choice
-from canvass.steps.question import Key, Question
+from canvass.steps.step import Key, Question
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.schema import Run
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -15,7 +13,7 @@ from msgspec import Struct
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY
-from canvass.spec.files import find_definition, module_folders, spec_root
+from canvass.spec.files import find_definition, spec_root
 from canvass.steps.step import Step
 from canvass.traces.actions import Action
 
@@ -126,11 +124,10 @@ def guard_parts(step: Step, rules: Rules) -> tuple[tuple[str, bool], ...]:
 
 
 def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
-    from canvass.steps.oracle import constants_of, step_text
+    from canvass.steps.oracle import constants_of, printed_by, step_text
     from canvass.tlc.config import TlcConfig
     from canvass.tlc.results import Outcome
-    from canvass.tlc.runner import run
-    from canvass.tlc.workspace import SHORT_RUN, TlcOptions
+    from canvass.tlc.workspace import SHORT_RUN
 
     bits = ", ".join(f"Bit({part})" for part in guard.parts)
     text = (
@@ -141,15 +138,10 @@ def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
         "           x == DecodeInput(r, AfterState(r, AfterState(r, 3)))\n"
         f"       IN PrintT({guard.definitions} <<{bits}>>)\n====\n"
     )
-    with tempfile.TemporaryDirectory(prefix="canvass-guard-") as folder:
-        module = Path(folder) / f"{_ROOT_MODULE}.tla"
-        module.write_text(text, encoding="utf-8")
-        options = TlcOptions(
-            heap_mib=512, stack_mib=64, library=module_folders(), jvm_args=SHORT_RUN
-        )
-        with run(module, TlcConfig(constants=constants_of(rules)), options) as tlc:
-            printed = list(tlc.printed_values())
-            result = tlc.wait()
+    config = TlcConfig(constants=constants_of(rules))
+    printed, result, _ = printed_by(
+        _ROOT_MODULE, text, config, heap_mib=512, stack_mib=64, jvm_args=SHORT_RUN
+    )
     if result.outcome is not Outcome.SUCCESS or len(printed) != 1:
         return (False,) * len(guard.parts)
     return [bit == 1 for bit in printed[0]]

@@ -1,7 +1,7 @@
 """The report of a verification: short texts about runs, and the whole report as data.
 
-``canvass verify --format json`` writes a `Report`; the other forms are in `html` and
-`junit`. A `Case` has the data that all forms show of one divergence.
+``canvass verify --format json`` writes a `Report`; the other forms are in
+`documents`. A `Case` has the data that all forms show of one divergence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     VERDICT_SCHEMA,
     CorpusVerdict,
@@ -32,6 +31,7 @@ from canvass.conformance.verdict import (
     revision_choice,
 )
 from canvass.lanes.model import Diagram, visible
+from canvass.steps.answers import StepLookup
 from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
 from canvass.traces.run import RunFolder
@@ -39,8 +39,7 @@ from canvass.traces.schema import Event, Fact
 from canvass.traces.timeouts import duration_text
 
 if TYPE_CHECKING:
-    from canvass.conformance.diagnose import RunColumns
-    from canvass.conformance.refused_step import RefusedStep
+    from canvass.conformance.diagnose import RefusedStep, RunColumns
 
 CLASS_TEXTS: Final = {
     DivergenceClass.IMPLEMENTATION_STEP: "a step that the spec does not allow",
@@ -254,8 +253,7 @@ class Case:
 
 def make_case(run: RunVerdict, lookup: StepLookup, loaded: RunColumns | None = None) -> Case:
     """Make the case of a run's first divergence; the run is read, if it is not given."""
-    from canvass.conformance.diagnose import load
-    from canvass.conformance.refused_step import explain_refusal
+    from canvass.conformance.diagnose import explain_refusal, load
 
     loaded = loaded or load(Path(run.path), run.run_id)
     first = run.divergences[0]

@@ -1,8 +1,9 @@
-"""`Sequence`: the parts of events that checks of whole runs read, much smaller than the events.
+"""Events laid out for the checks: the steps in them, and what checks of whole runs read of them.
 
-A step is checked alone. Causality and the safety monitors need all steps of a run. `digest` makes
-a sequence of a batch of events; `Sequence.split` separates the runs of a batch, `Sequence.joined`
-puts the parts of a run together. Nothing is checked here.
+A step is checked alone: `steps_of` finds for each event the state before it. Causality and the
+safety monitors need all steps of a run, but little of each: a `Sequence` is much smaller than the
+events. `digest` makes it of a batch; `Sequence.split` separates the runs of a batch,
+`Sequence.joined` puts the parts of a run together. Nothing is checked here.
 """
 
 from __future__ import annotations
@@ -14,13 +15,22 @@ from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
+from canvass.cluster.member import new_member
 from canvass.cluster.messages import MESSAGE_TYPES
-from canvass.conformance.kernel_order import content_hashes
-from canvass.steps.distinct import offsets_of
-from canvass.traces.columns import EventColumns, Ints
-from canvass.traces.layout import MEMBER_INDEX, MESSAGE_INDEX, STATE_INDEX
+from canvass.steps.kernel import StepColumns
+from canvass.traces.columns import EventColumns, Ints, offsets_of, state_cells
+from canvass.traces.layout import (
+    ACTION_NAMES,
+    MEMBER_INDEX,
+    MESSAGE_COLUMNS,
+    MESSAGE_INDEX,
+    NONE,
+    STATE_INDEX,
+)
+from canvass.traces.schema import Run
 
 _WIDE: Final = (
     "recorded_position",
@@ -38,10 +48,20 @@ _OF_SENDS: Final = ("send_id", "send_to", "send_hash", "vote_term", "vote_candid
 Narrow: TypeAlias = Any
 """Whole numbers in an array of 8, 16 or 32 bits each."""
 
+RESTART: Final = ACTION_NAMES.index("Restart")
 _TYPES: Final = [message.__name__ for message in MESSAGE_TYPES]
 _VOTE: Final = _TYPES.index("Vote")
 _COMMIT: Final = _TYPES.index("CommitPosition")
 _TERM: Final = _TYPES.index("NewLeadershipTerm")
+
+
+_FACTORS: Final = np.random.default_rng(0).integers(1 << 62, size=len(MESSAGE_COLUMNS)) | 1
+_FACTORS[[MESSAGE_INDEX["peer"], MESSAGE_INDEX["id"]]] = 0
+
+
+def content_hashes(messages: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Hash type and fields of each message, not its id and peer; -1 where there is no message."""
+    return np.where(messages[:, 0] < 0, -1, messages @ _FACTORS & np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +153,8 @@ def _narrow(cells: Ints) -> Narrow:
 
 
 def digest(columns: EventColumns) -> Sequence:
-    """Make the sequence of a batch, without the context row."""
-    start = columns.context
-    first_send = int(columns.send_offsets[start])
-    first_checksum = int(columns.checksum_offsets[start])
-    sends = columns.sends[first_send:]
-    message = columns.message[start:]
+    """Make the sequence of a batch."""
+    sends, message, state = columns.sends, columns.message, columns.state
     peer, identity = MESSAGE_INDEX["peer"], MESSAGE_INDEX["id"]
     kind = sends[:, 0]
     granted = (kind == _VOTE) & (sends[:, MESSAGE_INDEX["vote"]] == 1)
@@ -147,21 +163,20 @@ def digest(columns: EventColumns) -> Sequence:
         sends[:, MESSAGE_INDEX["log_position"]],
         np.where(kind == _TERM, sends[:, MESSAGE_INDEX["commit_position"]], -1),
     )
-    state = columns.state[start:]
     of_state: dict[str, Any] = {name: state[:, STATE_INDEX[name]].copy() for name in _WIDE}
     of_state |= {name: state[:, STATE_INDEX[name]].astype(np.int8) for name in _CODES}
     return Sequence(
-        member=_narrow(columns.member[start:]),
-        step=columns.step[start:].copy(),
-        action=columns.action[start:].astype(np.int8),
+        member=_narrow(columns.member),
+        step=columns.step.copy(),
+        action=columns.action.astype(np.int8),
         **of_state,
         leader_member_id=_narrow(state[:, STATE_INDEX["leader_member_id"]]),
-        coherent=_coherent(columns)[start:],
-        replays=_replays(columns)[start:].astype(np.int16),
+        coherent=_coherent(columns),
+        replays=_replays(columns).astype(np.int16),
         received_id=message[:, identity].copy(),
         received_from=_narrow(message[:, peer]),
         received_hash=content_hashes(message),
-        sends_of=np.diff(columns.send_offsets[start:]).astype(np.int32),
+        sends_of=np.diff(columns.send_offsets).astype(np.int32),
         send_id=sends[:, identity].copy(),
         send_to=_narrow(sends[:, peer]),
         send_hash=content_hashes(sends),
@@ -170,9 +185,9 @@ def digest(columns: EventColumns) -> Sequence:
             np.where(granted, sends[:, MESSAGE_INDEX["candidate_member_id"]], -1)
         ),
         commit_sent=commit_sent,
-        checksums_of=np.diff(columns.checksum_offsets[start:]).astype(np.int32),
-        checksums=columns.checksums[first_checksum:].copy(),
-        overreports=_overreports(columns)[start:],
+        checksums_of=np.diff(columns.checksum_offsets).astype(np.int32),
+        checksums=columns.checksums.copy(),
+        overreports=_overreports(columns),
     )
 
 
@@ -203,3 +218,70 @@ def _coherent(columns: EventColumns) -> NDArray[np.bool_]:
     found = np.ones(len(columns), dtype=np.bool_)
     found[row_of[bad]] = False
     return found
+
+
+# --- steps ----------------------------------------------------------------------------------------
+
+
+def steps_of(
+    columns: EventColumns, runs: Parts[Run], last: EventColumns | None = None
+) -> StepColumns:
+    """Give the steps that events record.
+
+    The state before a step is the state after the member's previous step. If disks are empty at the
+    start, the first step starts from the state with nothing on disk. If the step before a restart
+    is missing, or the restart found another disk, it starts from the state after itself: that has
+    all that was on disk. But a single member has begun a term since.
+
+    Parameters
+    ----------
+    columns
+        The events.
+    runs
+        The runs of ``columns.runs``.
+    last
+        The batch before this one, if the first run may continue from it.
+    """
+    count = len(columns)
+    before, step = columns.predecessor.copy(), columns.step.copy()
+    # Two more states: that of a member with nothing on disk, and the last one of the batch before.
+    fresh, latest = new_member(columns.member_count), None
+    if last is not None and _continues(columns, last):
+        before[0], latest = count + 1, last.rows(len(last) - 1, len(last))
+    for number, run in enumerate(runs):
+        for disk in run.disk_replaced:
+            found = (columns.run == number) & (columns.member == disk.member_id)
+            found &= columns.step == disk.step
+            before[found], step[found] = NONE, NONE
+    first = np.flatnonzero(before == NONE)
+    empty = np.array([run.initial == "empty" for run in runs], dtype=np.bool_)
+    starts = first[(step[first] == 0) & empty[columns.run[first]]]
+    restarts = first[(columns.action[first] == RESTART) & (columns.member_count > 1)]
+    before[restarts] = restarts
+    before[starts] = count
+    records = np.array([[astuple(record) for record in fresh.members]], dtype=np.int64)
+    more = (latest,) if latest is not None else ()
+    return StepColumns(
+        member=columns.member,
+        action=columns.action,
+        before=before,
+        after=np.arange(count, dtype=np.int64),
+        inputs=columns.inputs,
+        message=columns.message,
+        state=np.concatenate([columns.state, [state_cells(fresh)], *(one.state for one in more)]),
+        members=np.concatenate([columns.members, records, *(one.members for one in more)]),
+        log_offsets=np.concatenate(
+            [columns.log_offsets, columns.log_offsets[-1:]]
+            + [columns.log_offsets[-1] + one.log_offsets[1:] for one in more]
+        ),
+        log=np.concatenate([columns.log, *(one.log for one in more)]) if more else columns.log,
+        send_offsets=columns.send_offsets,
+        sends=columns.sends,
+    )
+
+
+def _continues(columns: EventColumns, last: EventColumns) -> bool:
+    """Tell whether the first event is the step after the last one of the batch before."""
+    same = columns.runs[columns.run[0]] == last.runs[last.run[-1]]
+    same &= bool(columns.member[0] == last.member[-1])
+    return same and bool(columns.step[0] == last.step[-1] + 1)

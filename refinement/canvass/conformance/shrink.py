@@ -25,10 +25,10 @@ from msgspec.structs import replace
 
 from canvass.conformance.check import check_events
 from canvass.conformance.diagnose import RunColumns
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, RunVerdict
 from canvass.conformance.verify import decide
 from canvass.lanes.of_run import RunLanes
+from canvass.steps.answers import StepLookup
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.run import RUN_FILE
 from canvass.traces.schema import Event, FactKind, Run, encode

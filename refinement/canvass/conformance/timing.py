@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 
 from canvass.cluster.member import ElectionState
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import join
 from canvass.conformance.verdict import Choice, TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.columns import EventColumns, Ints
+from canvass.traces.columns import EventColumns, Ints, join
 from canvass.traces.layout import INPUT_INDEX, MESSAGE_INDEX, STATE_ENUMS, STATE_INDEX
 from canvass.traces.schema import Run, Source
 from canvass.traces.timeouts import (
@@ -275,7 +274,7 @@ class RunTiming:
             self.end()
         self._member = member
         self._parts.append(columns)
-        self._sources += sources or [None] * (len(columns) - columns.context)
+        self._sources += sources or [None] * len(columns)
 
     def end(self) -> None:
         """Check the events of a member: it has no more."""

@@ -2,24 +2,29 @@
 
 `check_with_tlc` gives whole runs to `TraceSpec.tla`, many in one run of TLC, and gives the same
 verdicts as the first engine. It uses neither the canonical form nor state graphs, oracle, causality
-or monitors, so that the engines can be compared. It says where TLC's longest explanation of a run
-ends; the first engine says more. `tlc_engine_runs` writes runs for TLC.
+or monitors, so that the engines can be compared; it shares the reader of traces, and the search for
+streams that were cut short. It says where TLC's longest explanation of a run ends; the first engine
+says more.
 """
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as with_changes
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.conformance.tlc_engine_runs import EngineError, TraceRun, read_unit
+from canvass.conformance.check import verdict_of, with_cuts
+from canvass.conformance.sequence import RESTART, digest
 from canvass.conformance.verdict import (
     LOG_STREAM,
     MESSAGE_CAUSALITY,
@@ -31,15 +36,207 @@ from canvass.conformance.verdict import (
     Verdict,
 )
 from canvass.conformance.verify import Unit, path_of
-from canvass.conformance.whole_run import verdict_of
-from canvass.spec.files import module_folders
-from canvass.steps.oracle import constants_of
+from canvass.steps.oracle import constants_of, printed_by, to_digits
 from canvass.tlc.config import TlcConfig
+from canvass.tlc.errors import TlcError
 from canvass.tlc.results import Outcome
-from canvass.tlc.runner import run
 from canvass.tlc.values import Value
-from canvass.tlc.workspace import SHORT_RUN, TlcOptions
+from canvass.tlc.workspace import SHORT_RUN
+from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.errors import TraceError
+from canvass.traces.layout import (
+    ACTION_NAMES,
+    CHECKSUM_COLUMNS,
+    INPUT_COLUMNS,
+    LOG_COLUMNS,
+    MEMBER_COLUMNS,
+    MESSAGE_COLUMNS,
+    MESSAGE_INDEX,
+    MESSAGE_PLACES,
+    NONE,
+    STATE_COLUMNS,
+    NumberKind,
+    kind,
+)
+from canvass.traces.parquet import RunEntry, read_runs
+from canvass.traces.schema import Fact, Run
+
+
+class EngineError(TlcError):
+    """TLC gave no complete answer about a run; the message is one line."""
+
+
+# --- runs, renumbered and written as strings of digits --------------------------------------------
+
+
+TABLES: Final = (
+    ("inputs", INPUT_COLUMNS),
+    ("message", MESSAGE_COLUMNS),
+    ("state", STATE_COLUMNS),
+    ("members", MEMBER_COLUMNS),
+    ("log", LOG_COLUMNS),
+    ("sends", MESSAGE_COLUMNS),
+    ("checksums", CHECKSUM_COLUMNS),
+)
+
+
+def places_of(columns: Sequence[str], wanted: NumberKind) -> list[int]:
+    """Give the places of the columns of a kind."""
+    return [place for place, name in enumerate(columns) if kind(name) is wanted]
+
+
+def make_small(columns: EventColumns) -> EventColumns:
+    """Replace positions by their ranks; numbers up to 0 stay.
+
+    So each entry of a log lies between two recorded positions: the spec compares and copies
+    positions and never computes with them.
+    """
+    places = {name: places_of(names, NumberKind.POSITION) for name, names in TABLES}
+    tables = {name: getattr(columns, name).copy() for name, _ in TABLES}
+    cells = [tables[name][..., own].reshape(-1) for name, own in places.items()]
+    known = np.unique(np.maximum(np.concatenate(cells), 0))
+    for name, own in places.items():
+        cell = tables[name][..., own]
+        tables[name][..., own] = np.where(cell > 0, np.searchsorted(known, cell), cell)
+    return with_changes(columns, **tables)
+
+
+ORDINARY, AFTER_GAP, ABSURD = 0, 1, 2
+NEVER_RECEIVED, NEVER_SENT = -1, -2
+"""As in ``TraceSpec.tla``."""
+
+_PEER, _ID = MESSAGE_INDEX["peer"], MESSAGE_INDEX["id"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The stream of one member, for TLC and for reports."""
+
+    steps: tuple[int, ...]
+    actions: tuple[str, ...]
+    texts: tuple[str, ...]
+    """The events as ``TraceSpec.tla`` reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRun:
+    """One run, ready for TLC."""
+
+    run: Run
+    path: Path
+    facts: tuple[Fact, ...]
+    whole: bool
+    unchecked: int
+    streams: tuple[Stream, ...]
+
+    @property
+    def events(self) -> int:
+        """Count the events."""
+        return sum(len(stream.steps) for stream in self.streams)
+
+
+def prepare(entry: RunEntry, rows: EventColumns | None, path: Path) -> TraceRun:
+    """Lay out a run for TLC."""
+    run, facts = entry.run, entry.facts
+    if rows is None:
+        return TraceRun(run, path, facts, False, 0, (Stream((), (), ()),) * run.member_count)
+    facts = with_cuts(run, digest(rows), facts)
+    how = _how(run, rows)
+    checked = (rows.action == RESTART) & (run.member_count > 1)
+    return TraceRun(
+        run=run,
+        path=path,
+        facts=facts,
+        whole=not facts and run.initial == "empty" and not run.disk_replaced,
+        unchecked=int(np.count_nonzero((how == AFTER_GAP) & ~checked)),
+        streams=_streams(make_small(rows), how),
+    )
+
+
+def _how(run: Run, rows: EventColumns) -> Ints:
+    """Give for each event ``ORDINARY``, ``AFTER_GAP`` or ``ABSURD``."""
+    count = len(rows.step)
+    how = np.full(count, ORDINARY, dtype=np.int64)
+    follows = np.zeros(count, dtype=np.bool_)
+    follows[1:] = (rows.member[1:] == rows.member[:-1]) & (rows.step[1:] == rows.step[:-1] + 1)
+    fresh = (rows.step == 0) & (run.initial == "empty")
+    for disk in run.disk_replaced:
+        own = (rows.member == disk.member_id) & (rows.step == disk.step)
+        follows[own] = fresh[own] = False
+    how[~follows & ~fresh] = AFTER_GAP
+    owners: dict[str, NDArray[np.bool_]] = {}
+    tables = {"message": np.arange(count), "state": np.arange(count), "inputs": np.arange(count)}
+    tables["sends"] = np.repeat(np.arange(count), np.diff(rows.send_offsets))
+    for name, columns in TABLES:
+        if name in tables:
+            cells = getattr(rows, name)[:, places_of(columns, NumberKind.MEMBER)]
+            wrong = ((cells < NULL_VALUE) | (cells >= run.member_count)).any(axis=1)
+            owners[name] = tables[name][wrong]
+            how[owners[name]] = ABSURD
+    for name in ("message", "sends"):
+        table = getattr(rows, name)
+        for code, places in enumerate(MESSAGE_PLACES):
+            own = [place for place in places if kind(MESSAGE_COLUMNS[place]) is NumberKind.MEMBER]
+            if own:
+                nobody = (table[:, 0] == code) & (table[:, own] < 0).any(axis=1)
+                how[tables[name][nobody]] = ABSURD
+    _, first = np.unique(rows.sends[:, _ID], return_index=True)
+    how[np.delete(tables["sends"], first)] = ABSURD
+    return how
+
+
+def _streams(rows: EventColumns, how: Ints) -> tuple[Stream, ...]:
+    """Write the events of each member as strings."""
+    send_at, sum_at = rows.send_offsets, rows.checksum_offsets
+    ids = _numbers(np.concatenate([rows.message[:, _ID], rows.sends[:, _ID]]))
+    sums = _numbers(rows.checksums[:, 1])
+    sent = set(rows.sends[:, _ID].tolist())
+    received = set(zip(rows.message[:, _ID].tolist(), rows.member.tolist(), strict=True))
+    messages = [_contents(cells) for cells in rows.message.tolist()]
+    sends = [(cells[_PEER], cells[_ID], _contents(cells)) for cells in rows.sends.tolist()]
+
+    def text(row: int) -> str:
+        identity = int(rows.message[row, _ID])
+        cells = [
+            int(how[row]),
+            int(rows.action[row]),
+            int(rows.message[row, _PEER]) if identity >= 0 else NONE,
+            NONE if identity < 0 else ids[identity] if identity in sent else NEVER_SENT,
+        ]
+        log = rows.log[rows.log_offsets[row] : rows.log_offsets[row + 1]]
+        cells += [*rows.state[row].tolist(), *rows.members[row].reshape(-1).tolist()]
+        cells += [len(log), *log.reshape(-1).tolist()]
+        cells += [*rows.inputs[row].tolist(), *messages[row]]
+        cells.append(int(send_at[row + 1] - send_at[row]))
+        for to, number, content in sends[send_at[row] : send_at[row + 1]]:
+            cells += [to, ids[number] if (number, to) in received else NEVER_RECEIVED, *content]
+        own = rows.checksums[sum_at[row] : sum_at[row + 1]].tolist()
+        cells.append(len(own))
+        for position, checksum in own:
+            cells += [position, sums[checksum]]
+        return to_digits(cells)
+
+    streams = []
+    for member in range(rows.member_count):
+        own = np.flatnonzero(rows.member == member)
+        actions = tuple(ACTION_NAMES[code] for code in rows.action[own].tolist())
+        texts = tuple(map(text, own.tolist()))
+        streams.append(Stream(tuple(rows.step[own].tolist()), actions, texts))
+    return tuple(streams)
+
+
+def _numbers(values: Ints) -> dict[int, int]:
+    """Number distinct values."""
+    return {value: number for number, value in enumerate(np.unique(values).tolist())}
+
+
+def _contents(cells: list[int]) -> tuple[int, ...]:
+    """Give the type and the fields of a message as ``Encoding.tla`` has them."""
+    code = cells[0]
+    return (NONE,) if code < 0 else (code, *(cells[place] for place in MESSAGE_PLACES[code]))
+
+
+# --- answers --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -187,7 +384,7 @@ def _read(unit: Unit) -> Iterator[TraceRun | RunVerdict]:
     try:
         if isinstance(unit, TraceError):
             raise unit
-        for trace in [*read_unit(unit)]:
+        for trace in [prepare(entry, rows, path) for entry, rows in read_runs(path)]:
             reason = "" if trace.events else "the run has no events: nothing was checked"
             try:
                 _ = trace.run.rules
@@ -226,19 +423,10 @@ def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
 
 
 def _ask(traces: Sequence[TraceRun]) -> list[Answer]:
-    with tempfile.TemporaryDirectory(prefix="canvass-traces-") as folder:
-        module = Path(folder) / f"{_ROOT_MODULE}.tla"
-        module.write_text(module_text(traces), encoding="ascii")
-        limits = TlcOptions(
-            heap_mib=2048,
-            stack_mib=512,
-            check_deadlock=False,
-            library=module_folders(),
-            jvm_args=SHORT_RUN,
-        )
-        with run(module, config_of(traces[0].run.rules), limits) as tlc:
-            answers = read_answers(tlc.printed_values(), len(traces))
-            result = tlc.wait()
+    text, config = module_text(traces), config_of(traces[0].run.rules)
+    limits = {"heap_mib": 2048, "stack_mib": 512, "check_deadlock": False, "jvm_args": SHORT_RUN}
+    printed, result, _ = printed_by(_ROOT_MODULE, text, config, **limits)
+    answers = read_answers(printed, len(traces))
     if result.outcome is not Outcome.SUCCESS:
         about = f"{len(traces)} runs" if len(traces) > 1 else f"run {traces[0].run.run_id}"
         raise EngineError(f"TLC did not come to an end with {about}: {result.message}")
@@ -273,10 +461,11 @@ def module_text(traces: Iterable[TraceRun]) -> str:
 
 def _run_text(trace: TraceRun) -> str:
     texts = (",\n".join(f'"{text}"' for text in stream.texts) for stream in trace.streams)
+    missing = {fact.member_id for fact in trace.facts}
     fields = {
         "whole": str(trace.whole).upper(),
         "empty": str(trace.run.initial == "empty").upper(),
-        "missing": f"{{{', '.join(map(str, sorted(trace.missing)))}}}",
+        "missing": f"{{{', '.join(map(str, sorted(missing)))}}}",
         "streams": f"<<\n{f',{chr(10)}'.join(f'<<{text}>>' for text in texts)}>>",
     }
     return f"[{', '.join(f'{name} |-> {value}' for name, value in fields.items())}]"

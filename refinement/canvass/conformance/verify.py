@@ -20,9 +20,8 @@ from typing import TypeAlias
 import numpy as np
 from msgspec.structs import replace
 
-from canvass.conformance.check import Checker, TableChecker
+from canvass.conformance.check import Checker
 from canvass.conformance.findings import Findings, RunFindings
-from canvass.conformance.step_lookup import RULE_MODULES, StepLookup, default_cache, spec_digest
 from canvass.conformance.timing import RunTiming
 from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict, Verdict
 from canvass.spec.files import module_digest, spec_root
@@ -31,14 +30,19 @@ from canvass.steps.answers import (
     IN_TABLE,
     NO_ANSWERS,
     REFUSED,
+    RULE_MODULES,
     Answers,
     AnswersWarning,
+    KeyTable,
+    StepLookup,
+    default_cache,
     shipped_answers,
+    spec_digest,
 )
-from canvass.steps.distinct import KeyTable
-from canvass.steps.tables import form_digest
+from canvass.steps.frames import form_digest
 from canvass.traces.arrow import ColumnError
 from canvass.traces.errors import TraceError
+from canvass.traces.parquet import DatasetFile, RunEntry
 from canvass.traces.run import Corpus, RunFolder
 
 Unit: TypeAlias = Path | TraceError
@@ -122,9 +126,8 @@ class UnitChecker:
         return dataclasses.replace(found, verdict=timed)
 
     def _refuse(self, path: Path, error: Exception) -> None:
-        check = self._checker.begin(str(path), path.name)
-        check.malformed = str(error)
-        self._checker.end(check, ())
+        self._checker.begin(str(path), {})
+        self._checker.refuse(str(error), path.name)
 
     def _add_folder(self, path: Path) -> None:
         try:
@@ -133,43 +136,41 @@ class UnitChecker:
             self._refuse(path, error)
             return
         run = folder.run
-        check = self._checker.begin(str(path), run.run_id, run)
+        self._checker.begin(str(path), {run.run_id: RunEntry(run)})
         try:
             timing = RunTiming(run) if self._is_timed else None
             for member in folder.streams:
                 for columns, sources in folder.sourced_columns(member):
-                    self._checker.take({run.run_id: check}, columns)
-                    self._on_batch(len(columns) - columns.context)
+                    self._checker.take(columns)
+                    self._on_batch(len(columns))
                     if timing is not None:
                         timing.take(member, columns, sources)
             if timing is not None:
                 timing.end()
                 self._timings[str(path)] = timing
         except (TraceError, ValueError) as error:
-            check.malformed = check.malformed or str(error)
-        self._checker.end(check, folder.facts)
+            self._checker.refuse(str(error))
+        self._checker.end(folder.facts)
 
     def _add_file(self, path: Path, only: Collection[str] | None) -> None:
-        from canvass.traces.parquet import DatasetFile
-
-        reading: TableChecker | None = None
+        begun = False
         try:
             with DatasetFile(path) as file:
                 wanted = file.runs if only is None else file.runs.keys() & set(only)
                 runs = {run_id: entry for run_id, entry in file.runs.items() if run_id in wanted}
-                reading = TableChecker(self._checker, runs, str(path))
+                self._checker.begin(str(path), runs)
+                begun = True
                 for table in file.tables(None if only is None else wanted):
-                    reading.take(table)
+                    self._checker.take_table(table)
                     self._on_batch(len(table))
         except (TraceError, ColumnError) as error:
             if isinstance(error, ColumnError):
                 error = TraceError(error.code, str(path), 0, 0, error.reason)
-            if reading is None:
+            if not begun:
                 self._refuse(path, error)
-            else:
-                reading.refuse(str(error))
-        if reading is not None:
-            reading.end()
+                return
+            self._checker.refuse(str(error))
+        self._checker.end()
 
 
 def read_and_check(
@@ -222,7 +223,7 @@ def decide(
         If TLC cannot run.
     """
     while True:
-        findings = checked(lookup.tables)
+        findings = checked(lookup.answers)
         steps = list(findings.open_steps.values())
         if steps:
             asking(len(steps))
@@ -346,11 +347,9 @@ def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True
         folder = (cache or default_cache()) if keep else None
     except RuntimeError as error:  # There is no home folder.
         warnings.warn(f"no cache of TLC's answers: {error}", AnswersWarning, stacklevel=2)
-    return StepLookup(
-        graphs={str(path): _open_keys(path) for path in graphs},
-        cache=folder,
-        shipped=shipped_answers(spec_digest()) if keep else NO_ANSWERS,
-    )
+    shipped = shipped_answers(spec_digest()) if keep else NO_ANSWERS
+    answers = Answers({str(path): _open_keys(path) for path in graphs}, shipped)
+    return StepLookup(cache=folder, answers=answers)
 
 
 def _open_keys(path: Path) -> KeyTable:

@@ -23,14 +23,12 @@ import pyarrow as pa
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.findings import Findings, RunFindings, from_question
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
 from canvass.conformance.verify import UnitChecker, make_lookup
 from canvass.corpus.plan import Unit, UnitKind, chunks
 from canvass.corpus.rows import ANSWER_SCHEMA, to_batches
 from canvass.corpus.storage import on_this_machine
-from canvass.steps.answers import Answers, shipped_answers
-from canvass.steps.distinct import KeyTable
+from canvass.steps.answers import Answers, KeyTable, StepLookup, shipped_answers
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.step import Step
 
@@ -75,7 +73,7 @@ class TaskChecker:
     @property
     def answers(self) -> Answers:
         """The tables in which steps are looked up."""
-        graphs = make_lookup(self.graphs, None, keep=False).tables.graphs
+        graphs = make_lookup(self.graphs, None, keep=False).answers.graphs
         return Answers(graphs, shipped_answers(self.digest), self.known)
 
 

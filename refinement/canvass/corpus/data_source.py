@@ -42,9 +42,9 @@ from canvass.traces.aeron_log.source import LogSource, parse_log_name
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.limits import MAX_LINE_BYTES
-from canvass.traces.parquet import REVISION, TRUNCATED, DatasetFile, DatasetWriter, RunEntry
-from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.layout import MAX_LINE_BYTES
+from canvass.traces.parquet import REVISION, TRUNCATED, DatasetFile, RunEntry, write_dataset
+from canvass.traces.run import Corpus
 from canvass.traces.schema import FactKind
 
 if TYPE_CHECKING:
@@ -151,8 +151,7 @@ class EventsReader(UnitReader):
                 logs, here = here, scratch / here.name
                 import_logs([logs], here)
             if unit.kind is not UnitKind.FILE:
-                with DatasetWriter(scratch / "canvass-set") as writer:
-                    write_dataset(Corpus(here), writer)
+                write_dataset(Corpus(here), scratch / "canvass-set")
                 files = sorted((scratch / "canvass-set").iterdir())
             for path in files:
                 with DatasetFile(path) as file:

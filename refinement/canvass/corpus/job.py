@@ -23,12 +23,11 @@ import numpy as np
 import pyarrow.compute as pc
 
 from canvass.conformance.findings import COVERAGE, key_of
-from canvass.conformance.step_lookup import StepLookup, cache_file, spec_digest
 from canvass.corpus.check import TaskChecker
 from canvass.corpus.plan import Unit, pack
 from canvass.corpus.rows import DIVERGENCE_COLUMNS, QUARANTINE_COLUMNS, VERDICT_COLUMNS
 from canvass.corpus.storage import Place, UrlPath, absolute, files_below, on_this_machine
-from canvass.steps.answers import REFUSED
+from canvass.steps.answers import REFUSED, StepLookup, cache_file, spec_digest
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ class CorpusJob:
         self._say(f"checking {counted(len(units), 'unit')}")
         with on_this_machine(self._cache) as cache:
             lookup = StepLookup(cache=cache, digest=spec_digest())
-            checker = TaskChecker(lookup.digest, lookup.cached(), self._graphs)
+            checker = TaskChecker(lookup.digest, lookup.answers.known, self._graphs)
             self._rows = rows = engine.check(checker, self._tasks(units), "check")
             # A run that is checked again may have new open steps: variants of the refused ones.
             while rows is not None:
@@ -132,7 +131,7 @@ class CorpusJob:
                 codes = answers["code"].to_numpy()
                 lookup.remember(np.array(keys, np.uint64).reshape(-1, 2), codes)
                 refused = answers.filter(pc.field("code") == REFUSED).select(["key"])
-                checker = replace(checker, known=lookup.cached())
+                checker = replace(checker, known=lookup.answers.known)
                 rows = self._recheck(units, checker, engine.refused(rows, refused))
             if self.asked and isinstance(self._cache, UrlPath):
                 file = cache_file(cache, lookup.digest)

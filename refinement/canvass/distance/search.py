@@ -27,7 +27,7 @@ from canvass.cluster.messages import (
 from canvass.cluster.rules import Rules
 from canvass.simulation.log_contents import Log, length
 from canvass.steps.oracle import constants_of
-from canvass.steps.renaming import map_message, map_state, ranks
+from canvass.steps.step import map_message, map_state, ranks
 from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.given import given
 from canvass.tlc.results import CheckResult, Outcome, Violation

@@ -42,12 +42,12 @@ from canvass.graph.folders import (
 from canvass.graph.printed_steps import state_id
 from canvass.graph.values import Columns, ValueTable, interned
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
-from canvass.steps.distinct import EDGES_FILE as KEY_EDGES_FILE
-from canvass.steps.distinct import KEYS_FILE, KeyTable, distinct_rows, offsets_of, places_of
-from canvass.steps.step import Sends, Step, entry_cells, input_of, record_cells, state_cells
+from canvass.steps.answers import EDGES_FILE as KEY_EDGES_FILE
+from canvass.steps.answers import KEYS_FILE, KeyTable
+from canvass.steps.step import Sends, Step, flat_member, input_of
 from canvass.tlc.values import Function, Value, function
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.columns import Ints, member_of, message_of
+from canvass.traces.columns import Ints, distinct_rows, offsets_of, places_of, sends_at, state_at
 from canvass.traces.layout import (
     ACTION_NAMES,
     FLAG_COLUMNS,
@@ -201,10 +201,7 @@ class Graph(StepArrays):
 
     def member(self, row: int) -> Member:
         """Decode a state."""
-        start, end = int(self.log_offsets[row]), int(self.log_offsets[row + 1])
-        return member_of(
-            self.state[row].tolist(), self.members[row].tolist(), self.log[start:end].tolist()
-        )
+        return state_at(self, row)
 
     def given(self, row: int) -> tuple[Action, Input]:
         """Decode an input, with the action that it is for."""
@@ -213,12 +210,7 @@ class Graph(StepArrays):
 
     def sends_of(self, row: int) -> Sends:
         """Decode a list of sends."""
-        sends = []
-        for cells in self.sends[int(self.send_offsets[row]) : int(self.send_offsets[row + 1])]:
-            message = message_of(cells)
-            assert message is not None
-            sends.append((int(cells[MESSAGE_INDEX["peer"]]), message))
-        return tuple(sends)
+        return sends_at(self, row)
 
     def step(self, edge: int) -> Step:
         """Decode an edge that has a target."""
@@ -495,13 +487,7 @@ class MemberView(StateGraph):
         If the graph lacks it, the expanded states that no edge leads to.
         """
         first = persistent_member(self.graph.rules)
-        cells = [*state_cells(first)]
-        for record in first.members:
-            cells += record_cells(record)
-        cells.append(len(first.recording_log))
-        for entry in first.recording_log:
-            cells += entry_cells(entry)
-        row = self.find(state_id(cells).hex())
+        row = self.find(state_id(flat_member(first)).hex())
         if row is not None:
             return np.array([row], dtype=np.int32)
         led_to = np.zeros(self.state_count, dtype=np.bool_)

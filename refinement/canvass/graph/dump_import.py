@@ -28,7 +28,6 @@ from canvass.graph.dump_folder import (
 from canvass.graph.folders import ID_BYTES, Rows, file_digest, need_place, scratch_beside
 from canvass.graph.values import Columns, Interner
 from canvass.spec.files import modules_of
-from canvass.steps.distinct import distinct_rows
 from canvass.tlc.config import TlcConfig
 from canvass.tlc.dump import DumpEdge, DumpState, read_dump
 from canvass.tlc.errors import TlaValueError, TlcError
@@ -38,6 +37,7 @@ from canvass.tlc.programs import Jar, find_jar
 from canvass.tlc.results import CheckResult, Outcome
 from canvass.tlc.runner import run
 from canvass.tlc.workspace import TlcOptions
+from canvass.traces.columns import distinct_rows
 
 _PROGRESS_EVERY: Final = 10_000
 _NO_ACTION: Final = "(none)"

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
 from canvass.graph import GraphError
-from canvass.steps.distinct import KeyTable, offsets_of, places_of
-from canvass.steps.kernel import Status, StepColumns, canonical_keys, flavour
-from canvass.steps.oracle import rules_digest
+from canvass.steps.answers import KeyTable
+from canvass.steps.kernel import Status, StepColumns, canonical_keys
+from canvass.traces.columns import offsets_of, places_of
 from canvass.traces.layout import ACTION_NAMES, NONE
 
 _CHUNK: Final = 1 << 17
@@ -55,7 +55,6 @@ def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rul
     sent = arrays["sent"][rows]
     keys, status = canonical_keys(
         StepColumns(
-            flavours=np.full(len(rows), flavour(rules), dtype=np.int64),
             member=np.zeros(len(rows), dtype=np.int64),
             action=arrays["input_action"][given],
             before=arrays["source"][rows],
@@ -68,7 +67,8 @@ def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rul
             log=arrays["log"],
             send_offsets=offsets_of(np.diff(arrays["send_offsets"])[sent]),
             sends=arrays["sends"][places_of(arrays["send_offsets"], sent)],
-        )
+        ),
+        [rules],
     )
     wrong = np.flatnonzero(status != Status.KEYED)
     if len(wrong):
@@ -76,5 +76,4 @@ def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rul
         action = ACTION_NAMES[int(arrays["input_action"][arrays["input"][row]])]
         reason = Status(int(status[wrong[0]])).name
         raise GraphError(f"{len(wrong)} edges have no key; the first is of {action}: {reason}")
-    keys[:, 1] ^= np.uint64(rules_digest(rules))
     return keys

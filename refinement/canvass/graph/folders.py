@@ -36,7 +36,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from canvass.graph import GraphError
-from canvass.steps.distinct import offsets_of
+from canvass.traces.columns import offsets_of
 
 VALUES_FILE: Final = "values.parquet"
 STATES_FILE: Final = "states.parquet"

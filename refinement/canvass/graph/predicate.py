@@ -22,8 +22,8 @@ from canvass.graph.folders import Rows
 from canvass.graph.syntax import Node, PredicateError, names_in, near, nodes_in, parse_expressions
 from canvass.graph.values import Columns, ValueTable
 from canvass.graph.view import StateGraph
-from canvass.steps.distinct import distinct_rows
 from canvass.tlc.values import Function, ModelValue, Value, same
+from canvass.traces.columns import distinct_rows
 
 Mask = NDArray[np.bool_]
 Env = dict[Any, Any]

@@ -18,9 +18,8 @@ import numpy as np
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
 from canvass.graph import GraphError
 from canvass.graph.folders import ID_BYTES
-from canvass.steps.distinct import distinct_rows, offsets_of
 from canvass.traces.actions import ACTIONS
-from canvass.traces.columns import Ints
+from canvass.traces.columns import Ints, distinct_rows, offsets_of
 from canvass.traces.layout import (
     INPUT_COLUMNS,
     LOG_COLUMNS,

@@ -14,8 +14,8 @@ from canvass.graph.predicate import Answers, OnProgress, evaluate
 from canvass.graph.values import tree_of
 from canvass.graph.view import StateGraph
 from canvass.graph.walks import allowed_out
-from canvass.steps.distinct import distinct_rows
 from canvass.tlc.values import format_value
+from canvass.traces.columns import distinct_rows
 
 MAX_CLASSES: Final = 10_000
 ABSENT_TEXT: Final = "(absent)"

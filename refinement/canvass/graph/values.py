@@ -19,7 +19,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from canvass.graph.folders import ID_BYTES, Offsets, Rows, lists_of
-from canvass.steps.distinct import offsets_of, places_of
 from canvass.tlc.parse import parse_value
 from canvass.tlc.values import (
     Function,
@@ -29,6 +28,7 @@ from canvass.tlc.values import (
     format_value,
     ordered,
 )
+from canvass.traces.columns import offsets_of, places_of
 
 
 class Kind(IntEnum):

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from canvass.graph.folders import Offsets, Rows, find_row
 from canvass.graph.values import Columns
-from canvass.steps.distinct import offsets_of
 from canvass.tlc.values import Value
+from canvass.traces.columns import offsets_of
 
 Kind = Literal["member", "tlc"]
 Tree = dict[str, Any]

@@ -16,7 +16,7 @@ from canvass.graph import GraphError
 from canvass.graph.folders import Rows
 from canvass.graph.syntax import near
 from canvass.graph.view import StateGraph
-from canvass.steps.distinct import distinct_rows, offsets_of, places_of
+from canvass.traces.columns import distinct_rows, offsets_of, places_of
 
 
 def action_codes(graph: StateGraph, names: Collection[str]) -> Rows:

@@ -347,7 +347,7 @@ def with_rules(config: TlcConfig, chosen: str, name: str, root: Path) -> TlcConf
     """
     from canvass.cluster.rules import HAZARDS
     from canvass.graph.syntax import near
-    from canvass.steps.revisions import overrides
+    from canvass.steps.oracle import overrides
     from canvass.tlc.errors import ConfigError
 
     revision = config.constants["Revision"].strip('= "')

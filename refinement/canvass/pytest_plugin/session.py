@@ -21,8 +21,8 @@ import pytest
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import RunVerdict
+    from canvass.steps.answers import StepLookup
 
 _LISTED: Final = 12
 
@@ -188,8 +188,7 @@ class Session:
         return "\n".join([head, *(self._divergence(result, shown) if result.divergences else ())])
 
     def _divergence(self, result: RunVerdict, shown: Path) -> list[str]:
-        from canvass.conformance.diagnose import load
-        from canvass.conformance.refused_step import explain_refusal
+        from canvass.conformance.diagnose import explain_refusal, load
         from canvass.conformance.report import divergence_lines, show_command
         from canvass.lanes.of_run import RunLanes
         from canvass.lanes.text import TextLanes

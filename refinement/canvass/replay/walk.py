@@ -21,10 +21,10 @@ from canvass.graph.predicate import Answers, Mask, evaluate
 from canvass.graph.syntax import PredicateError
 from canvass.graph.view import StateGraph
 from canvass.replay.lines import Difference, TraceLine, agrees, differences, leaves, part_of
-from canvass.steps.distinct import places_of
 from canvass.tlc.errors import ValueSyntaxError
 from canvass.tlc.parse import parse_value
 from canvass.tlc.values import Value
+from canvass.traces.columns import places_of
 from canvass.traces.errors import Code, TraceError
 
 Places = NDArray[np.int64]

@@ -28,13 +28,13 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.ports import StepFunction
 from canvass.cluster.rules import Rules
-from canvass.conformance.step_lookup import Ask, StepLookup
+from canvass.conformance.diagnose import core_answer
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal, RecordedRun
 from canvass.simulation.log_contents import Log
 from canvass.simulation.world import World
-from canvass.steps.core_answer import core_answer
+from canvass.steps.answers import Ask, StepLookup
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.step import Step
 from canvass.traces.recorder import RunRecorder

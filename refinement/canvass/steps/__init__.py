@@ -1,9 +1,9 @@
 """Steps of one member as the checker sees them: canonical form, frames, keys, oracle.
 
-`step` is a step and its row of integers. `frames` lists the fields that each action reads and
-writes. `kernel` computes the key of the canonical form of steps in columns; `question` is what TLC
-is asked about a key. `distinct` numbers keys and finds them in a table. `answers` keeps TLC's
-answers in files; `oracle` asks TLC. `core_answer` is the Python core's answer, for words.
+`step` is a step: as values, as rows of integers, and as a question to TLC. `frames` lists the
+fields that each action reads and writes. `kernel` computes the key of the canonical form of steps
+in columns. `answers` has the tables of TLC's answers in which keys are looked up, and their files;
+`oracle` asks TLC.
 
 What flows: events as columns in; canonical steps, their keys and TLC's answers out. The package
 knows `cluster`, `traces` and `tlc`. It must not know a state graph, a run or a verdict.

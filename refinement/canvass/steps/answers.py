@@ -1,28 +1,122 @@
-"""Files of TLC's answers: the one that ships with canvass, and the user's cache.
+"""TLC's answers: tables of them, the files that keep them, and `StepLookup`, which asks TLC.
 
-A file is a database of SQLite with one table. Each row is a batch of answers: the keys of canonical
-steps, a byte for each (1 allowed, 0 refused), and a digest of both and of the spec. Processes only
-add rows, so none loses what another has added. A batch with a wrong digest makes the file damaged:
-a damaged file has no answers, as a changed answer would change a verdict.
+A `KeyTable` finds keys. `Answers` are the tables in which canonical steps are looked up: the keys
+of state graphs, the answers that ship with canvass, and those of the user's cache. `StepLookup` has
+TLC decide what they lack. New answers go to the cache, under the digest of the spec that they rest
+on. Nothing here knows events.
+
+A file of answers is a database of SQLite with one table. Each row is a batch of answers: the keys
+of canonical steps, a byte for each (1 allowed, 0 refused), and a digest of both and of the spec.
+Processes only add rows, so none loses what another has added. A batch with a wrong digest makes the
+file damaged: a damaged file has no answers, as a changed answer would change a verdict.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.spec.files import spec_root
-from canvass.steps.distinct import KeyTable
+from canvass.cluster.rules import Rules
+from canvass.spec.files import find_file, module_digest, spec_root
+from canvass.steps.frames import tables_as_bytes
+from canvass.steps.oracle import Answer
+from canvass.steps.oracle import ask as ask_tlc
+from canvass.steps.step import Question, Step
+from canvass.traces.columns import Ints, distinct_rows
+
+Keys = NDArray[np.uint64]
+
+KEYS_FILE: Final = "keys.npy"
+EDGES_FILE: Final = "key-edges.npy"
+
+
+class KeyTable:
+    """Keys in ascending order, and for each the number of an edge that has it."""
+
+    def __init__(
+        self, keys: NDArray[np.uint64], edges: NDArray[np.int64], folder: Path | None = None
+    ) -> None:
+        self._first = keys[0]
+        self._second = keys[1]
+        self.edges = edges
+        self._folder = folder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the name of the folder instead of the arrays, if there is a folder."""
+        if self._folder is not None:
+            return KeyTable.open, (self._folder,)
+        return KeyTable, (np.stack([self._first, self._second]), self.edges)
+
+    def __len__(self) -> int:
+        """Count the keys."""
+        return len(self.edges)
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        """The keys, one for each row."""
+        return np.stack([self._first, self._second], axis=1)
+
+    @classmethod
+    def build(cls, keys: NDArray[np.uint64], edges: NDArray[np.int64]) -> KeyTable:
+        """Make a table of the keys of edges, one for each row; of equal keys the first stays."""
+        order = np.lexsort((keys[:, 1], keys[:, 0]))
+        ordered = np.ascontiguousarray(keys[order].T)
+        fresh = np.ones(len(order), dtype=np.bool_)
+        fresh[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+        return cls(np.ascontiguousarray(ordered[:, fresh]), edges[order][fresh])
+
+    @classmethod
+    def open(cls, folder: Path) -> KeyTable:
+        """Map a table that `save` wrote."""
+        return cls(
+            np.load(folder / KEYS_FILE, mmap_mode="r"),
+            np.load(folder / EDGES_FILE, mmap_mode="r"),
+            folder,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write the table to a folder."""
+        np.save(folder / KEYS_FILE, np.stack([self._first, self._second]))
+        np.save(folder / EDGES_FILE, self.edges)
+
+    def lookup(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Give the edge of each key, -1 for a key that no edge has."""
+        out = np.full(len(keys), -1, dtype=np.int64)
+        if not len(self):
+            return out
+        # Keys with the same first half are neighbours. They are extremely rare, so the loop nearly
+        # always ends after its first round.
+        at = np.searchsorted(self._first, keys[:, 0])
+        open_rows = np.arange(len(keys))
+        while len(open_rows):
+            inside = at < len(self)
+            open_rows, at = open_rows[inside], at[inside]
+            same = self._first[at] == keys[open_rows, 0]
+            open_rows, at = open_rows[same], at[same]
+            hit = self._second[at] == keys[open_rows, 1]
+            out[open_rows[hit]] = self.edges[at[hit]]
+            open_rows, at = open_rows[~hit], at[~hit] + 1
+        return out
+
+
+def distinct_keys(keys: Keys) -> tuple[Ints, Ints]:
+    """Find the distinct keys; see `distinct_rows`."""
+    _, first, places = np.unique(keys[:, 0], return_index=True, return_inverse=True)
+    if (keys[first[places], 1] != keys[:, 1]).any():  # Two keys share a half: very rare.
+        return distinct_rows(keys)
+    return first, places
+
 
 SHIPPED: Final = "known-steps.sqlite"
 """The file that ships with canvass, in the folder of the spec. ``make known-steps`` makes it."""
@@ -92,7 +186,7 @@ class AnswerFile:
     path
         The file; it need not exist.
     spec
-        The digest of the spec, as `canvass.conformance.step_lookup.spec_digest` gives it.
+        The digest of the spec, as `spec_digest` gives it.
     """
 
     def __init__(self, path: Path, spec: str) -> None:
@@ -192,3 +286,141 @@ def shipped_answers(spec: str) -> KeyTable:
         return AnswerFile(spec_root() / SHIPPED, spec).checked()
     except (DamagedAnswers, OSError, sqlite3.Error):
         return NO_ANSWERS
+
+
+# --- asking ---------------------------------------------------------------------------------------
+
+_KEY_VERSION: Final = 2
+"""Raised when the canonical form or its key changes in another way than by its tables."""
+
+
+Ask = Callable[[Rules, Sequence[Step]], Sequence[Answer]]
+"""Asks an oracle about steps under given rules. Sends to different members have no order."""
+
+
+Explain = Callable[[Step, Rules], tuple[str, ...]]
+"""Gives the parts of the guard that keep the action of a step from being enabled."""
+
+
+class StepLookupError(Exception):
+    """The oracle could not decide; the message is one line."""
+
+
+RULE_MODULES: Final = (
+    "Messages",
+    "RecordingLog",
+    "MemberState",
+    "Election",
+    "Replication",
+    "Rev149",
+    "UpstreamFix",
+    "Hardened",
+    "Member",
+)
+"""The modules that define the steps."""
+ORACLE_MODULES: Final = (*RULE_MODULES, "Encoding", "StepOracle")
+"""The modules that an answer rests on."""
+
+
+def spec_digest() -> str:
+    """Give the digest of the rules of the spec, without comments, and of the canonical form.
+
+    An answer is kept under the key of a canonical form. If a later form keeps more fields, two
+    steps that had one key may have different answers.
+    """
+    found = hashlib.sha256(str(_KEY_VERSION).encode())
+    found.update(tables_as_bytes())
+    for name in ORACLE_MODULES:
+        found.update(module_digest(find_file(f"{name}.tla")).encode())
+    return found.hexdigest()
+
+
+def default_cache() -> Path:
+    """Give the folder for answers: in the user's cache folder."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "canvass"
+
+
+def cache_file(folder: Path, digest: str) -> Path:
+    """Name the file of the answers that rest on a spec."""
+    return folder / f"steps-{digest[:32]}.sqlite"
+
+
+@dataclass(slots=True)
+class StepLookup:
+    """Decides canonical steps.
+
+    Parameters
+    ----------
+    oracle
+        Called for unknown steps only.
+    guards
+        Called only to explain actions that are not enabled. Default: TLC evaluates the guard.
+    cache
+        The folder of the cache; None for answers in memory only.
+    digest
+        The digest of the spec that the answers rest on.
+    answers
+        What is known, to which the contents of the cache are added.
+    """
+
+    oracle: Ask = ask_tlc
+    guards: Explain | None = None
+    cache: Path | None = None
+    digest: str = field(default_factory=spec_digest)
+    asked: int = 0
+    answers: Answers = field(default_factory=Answers)
+
+    def __post_init__(self) -> None:
+        """Read the cache."""
+        if self._file is not None:
+            self.answers = replace(self.answers, known=self._file.read())
+
+    def ask_oracle(self, questions: Sequence[Question]) -> NDArray[np.int8]:
+        """Let the oracle decide some steps, and keep the answers.
+
+        Raises
+        ------
+        StepLookupError
+            If an oracle gives another number of answers than it was asked for.
+        """
+        out = np.empty(len(questions), dtype=np.int8)
+        by_rules: dict[Rules, list[int]] = {}
+        for place, question in enumerate(questions):
+            by_rules.setdefault(question.rules, []).append(place)
+        for rules, places in by_rules.items():
+            answers = self.oracle(rules, [questions[place].step for place in places])
+            if len(answers) != len(places):
+                raise StepLookupError(f"asked for {len(places)} steps, got {len(answers)} answers")
+            out[places] = [answer.allowed for answer in answers]
+        self.asked += len(questions)
+        if questions:
+            self.remember(_keys(questions), out)
+        return out
+
+    def refused(self, keys: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Give those of some keys that are known to be refused."""
+        listed = list(keys)
+        codes = self.answers.look_up(np.array(listed, dtype=np.uint64).reshape(-1, 2))
+        return {listed[place] for place in np.flatnonzero(codes == REFUSED).tolist()}
+
+    @property
+    def _file(self) -> AnswerFile | None:
+        if self.cache is None:
+            return None
+        return AnswerFile(cache_file(self.cache, self.digest), self.digest)
+
+    def remember(self, keys: NDArray[np.uint64], codes: NDArray[np.int8]) -> None:
+        """Add answers, also to the cache."""
+        known = self.answers.known
+        table = KeyTable.build(
+            np.concatenate([known.keys, keys]), np.concatenate([known.edges, codes])
+        )
+        self.answers = replace(self.answers, known=table)
+        if self._file is not None:
+            self._file.add(keys, codes)
+
+
+def _keys(questions: Sequence[Question]) -> NDArray[np.uint64]:
+    keys = np.array([one.key for one in questions], dtype=np.uint64)
+    return keys.reshape(len(questions), 2)

@@ -43,10 +43,9 @@ _OWN: Final = Path(__file__).parent
 _TRACES: Final = Path(layout.__file__).parent
 _CLUSTER: Final = Path(member.__file__).parent
 _SOURCES: Final = (
-    *(_OWN / f"{name}.py" for name in ("frames", "jit", "step", "tables")),
-    *sorted(_OWN.glob("kernel*.py")),
-    *sorted((_OWN.parent / "conformance").glob("kernel*.py")),
-    *(_TRACES / f"{name}.py" for name in ("actions", "layout", "limits")),
+    *(_OWN / f"{name}.py" for name in ("frames", "jit", "kernel")),
+    *(_OWN.parent / f"conformance/{name}.py" for name in ("causality", "safety_monitors")),
+    *(_TRACES / f"{name}.py" for name in ("actions", "layout")),
     *(_CLUSTER / f"{name}.py" for name in ("member", "messages")),
 )
 _parts = dict[Callable[..., object], Callable[..., object]]()

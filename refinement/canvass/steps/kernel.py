@@ -23,6 +23,9 @@ are much slower. Nothing here decides whether a step is allowed.
 
 from __future__ import annotations
 
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -30,33 +33,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
-from canvass.steps.distinct import offsets_of, places_of
-from canvass.steps.frames import OPTIONAL_INPUT, Regime
-from canvass.steps.jit import compiled, kernel
-from canvass.steps.kernel_parts import (
-    extend,
-    frame_holds,
-    gather,
-    hashed,
-    impossible,
-    mention,
-    messages_to_others,
-    moved_mask,
-    place_in,
-    rank,
-    same_log,
-    scratch,
-    seeds,
-    sort_peers,
-    window,
-)
-from canvass.steps.tables import REGIMES, tables
+from canvass.steps.frames import OPTIONAL_INPUT, REGIMES, Lookup, Regime, tables
+from canvass.steps.jit import compiled, compiled_from, kernel
 from canvass.traces.actions import Action
 from canvass.traces.columns import Ints
 from canvass.traces.layout import (
     ACTION_NAMES,
     INPUT_COLUMNS,
     INPUT_INDEX,
+    MAX_INT,
     MEMBER_COLUMNS,
     MEMBER_INDEX,
     MESSAGE_COLUMNS,
@@ -66,17 +51,11 @@ from canvass.traces.layout import (
     STATE_INDEX,
     NumberKind,
 )
-from canvass.traces.limits import MAX_RECORDING_LOG
 
 KEYED: Final = 0
 UNKNOWN_BEFORE: Final = 1
 FRAME_BROKEN: Final = 2
 OUT_OF_DOMAIN: Final = 3
-_LONG: Final = 4
-"""More entries or sends than there is room for; with more room the step gets another status."""
-
-_MORE_ENTRIES: Final = 5
-"""A canonical step keeps at most this many entries of a recording log, and one for each member."""
 
 FLAVOUR_149: Final = 1
 FLAVOUR_HZ1: Final = 2
@@ -117,6 +96,364 @@ _CLOSED_OTHER: Final = int(Regime.CLOSED_OTHER)
 _CLOSED_NEWER: Final = int(Regime.CLOSED_NEWER)
 _ELECTION_LEADER: Final = int(Regime.ELECTION_LEADER)
 _ELECTION_OTHER: Final = int(Regime.ELECTION_OTHER)
+_OWN_LOG_TERM: Final = STATE_INDEX["log_leadership_term_id"]
+_LEADERSHIP_TERM: Final = STATE_INDEX["leadership_term_id"]
+_REPLICATION_TERM: Final = STATE_INDEX["replication_leadership_term_id"]
+_MESSAGE_LOG_TERM: Final = MESSAGE_INDEX["log_leadership_term_id"]
+_INPUT_TERM: Final = INPUT_INDEX["leadership_term_id"]
+_RECORD_TERM: Final = MEMBER_INDEX["leadership_term_id"]
+_RECORD_TERMS: Final = int(Lookup.RECORD_TERMS)
+_LARGEST: Final = MAX_INT
+_MAX_FLAGS: Final = 255
+
+_WORD: Final = (1 << 64) - 1
+_FIRST_FACTOR: Final = 0x9E3779B97F4A7C15
+_SECOND_FACTOR: Final = 0xC2B2AE3D27D4EB4F
+_FIRST_SEED: Final = 0x243F6A8885A308D3
+_SECOND_SEED: Final = 0x13198A2E03707344
+
+
+def hash_cells(
+    cells: Iterable[int], before: tuple[int, int] = (_FIRST_SEED, _SECOND_SEED)
+) -> tuple[int, int]:
+    """Hash integers to 128 bits: two lanes of multiply and shift.
+
+    ``before`` is the hash of the cells before them.
+    """
+    first, second = before
+    for cell in cells:
+        word = cell & _WORD
+        first = (first ^ word) * _FIRST_FACTOR & _WORD
+        first ^= first >> 29
+        second = (second + word) * _SECOND_FACTOR & _WORD
+        second ^= second >> 32
+    return first, second
+
+
+def _place_in(found: Any, value: int, first: int, count: int) -> int:
+    end = count
+    while first < end:
+        middle = (first + end) // 2
+        if found[middle] < value:
+            first = middle + 1
+        else:
+            end = middle
+    return first
+
+
+@compiled_from(_place_in)
+def place_in(found: Any, value: int, first: int, count: int) -> int:
+    """Give the place of the first value that is not smaller, among sorted ones."""
+    return bisect_left(found, value, first, count)
+
+
+@compiled
+def gather(found: Any, count: int, value: int) -> int:
+    """Insert a value into the sorted distinct ones; return how many there are."""
+    at = place_in(found, value, 0, count)
+    if at < count and found[at] == value:
+        return count
+    for k in range(count, at, -1):
+        found[k] = found[k - 1]
+    found[at] = value
+    return count + 1
+
+
+@compiled
+def rank(found: Any, ranks: Any, count: int, terms: bool) -> None:
+    """Rank sorted distinct values, without -1 and, of positions, 0."""
+    first = 0
+    while first < count and found[first] < -1:
+        first += 1
+    place = -1 if terms else 0
+    previous = -1 if terms else 0
+    for k in range(first, count):
+        place += 1 if not terms or found[k] == previous + 1 else 2
+        previous = found[k]
+        ranks[k] = place
+    place = -1
+    previous = -1
+    for k in range(first - 1, -1, -1):
+        place -= 1 if not terms or found[k] == previous - 1 else 2
+        previous = found[k]
+        ranks[k] = place
+
+
+@compiled
+def frame_holds(
+    list_: Any,
+    flags: Any,
+    touched: int,
+    before: Any,
+    after: Any,
+    records_before: Any,
+    records_after: Any,
+) -> bool:
+    """Whether no untouched state column or record column changed."""
+    for k in range(len(list_)):
+        column = list_[k]
+        if column < 0:
+            break
+        if before[column] != after[column]:
+            return False
+    for member in range(len(records_before)):
+        one, other = records_before[member], records_after[member]
+        whole = touched >= 0 and member != touched
+        for column in range(len(flags)):
+            if (whole or flags[column] & 4) and one[column] != other[column]:
+                return False
+    return True
+
+
+@compiled
+def same_log(log: Any, a: int, a_end: int, b: int, b_end: int) -> bool:
+    """Whether two recording logs are equal."""
+    if a_end - a != b_end - b:
+        return False
+    for k in range(a_end - a):
+        one, other = log[a + k], log[b + k]
+        for column in range(3):
+            if one[column] != other[column]:
+                return False
+    return True
+
+
+@compiled
+def _rises(log: Any, start: int, end: int) -> bool:
+    for k in range(start + 1, end):  # noqa: SIM110  (all() of a generator is slow to compile)
+        if log[k - 1][0] >= log[k][0]:
+            return False
+    return True
+
+
+@compiled
+def _keep_first(log: Any, start: int, end: int, term: int, kept: Any) -> None:
+    for k in range(start, end):
+        if log[k][0] >= term:
+            kept[k - start] = 1
+            return
+
+
+@compiled
+def _next(term: int) -> int:
+    return term + 1 if term < _LARGEST else term
+
+
+@compiled
+def _keep_looked_up(
+    lookups: int,
+    hardened: bool,
+    state: Any,
+    records: Any,
+    message: Any,
+    inputs: Any,
+    log: Any,
+    start: int,
+    end: int,
+    kept: Any,
+) -> None:
+    """Mark the entries of the state before that the step may look up."""
+    own, named = state[_OWN_LOG_TERM], message[_MESSAGE_LOG_TERM]
+    terms = (  # In the order of `Lookup`.
+        own,
+        _next(own),
+        named,
+        _next(named),
+        state[_MODULE_TERM],
+        state[_LEADERSHIP_TERM],
+        state[_REPLICATION_TERM],
+        inputs[_INPUT_TERM],
+    )
+    for lookup in range(len(terms)):
+        if lookups >> lookup & 1:
+            _keep_first(log, start, end, terms[lookup], kept)
+    if lookups >> _RECORD_TERMS & 1 and hardened:
+        for member in range(len(records)):
+            _keep_first(log, start, end, records[member][_RECORD_TERM], kept)
+
+
+@compiled
+def _fill(kept: Any, count: int, mark: int) -> None:
+    for at in range(count):
+        kept[at] = mark
+
+
+@compiled
+def window(
+    lookups: int,
+    hardened: bool,
+    state: Any,
+    records: Any,
+    message: Any,
+    inputs: Any,
+    log: Any,
+    a: int,
+    a_end: int,
+    b: int,
+    b_end: int,
+    kept_before: Any,
+    kept_after: Any,
+) -> None:
+    """Mark the entries kept of the recording logs before and after: see the module."""
+    _fill(kept_before, a_end - a, 0)
+    _fill(kept_after, b_end - b, 0)
+    whole = not (_rises(log, a, a_end) and _rises(log, b, b_end))
+    if not whole:
+        if a_end > a:
+            kept_before[a_end - a - 1] = 1
+        _keep_looked_up(
+            lookups, hardened, state, records, message, inputs, log, a, a_end, kept_before
+        )
+        # Both rise, so one walk finds the terms of the state before in the state after, and sees
+        # whether what is not kept is equal.
+        k = a
+        for at in range(b, b_end):
+            if a_end == a or log[at][0] > log[a_end - 1][0]:
+                kept_after[at - b] = 1
+                continue
+            while k < a_end and (kept_before[k - a] and log[k][0] < log[at][0]):
+                k += 1
+            if k < a_end and kept_before[k - a] and log[k][0] == log[at][0]:
+                kept_after[at - b] = 1
+                k += 1
+            elif k < a_end and not kept_before[k - a] and same_log(log, k, k + 1, at, at + 1):
+                k += 1
+            else:
+                whole = True
+                break
+        while not whole and k < a_end:
+            whole = not kept_before[k - a]
+            k += 1
+    if whole:
+        _fill(kept_before, a_end - a, 1)
+        _fill(kept_after, b_end - b, 1)
+
+
+@compiled
+def impossible(kind: int, value: int, lowest: int, members: int) -> bool:
+    """Whether no cluster of so many members can have that value in a field of that kind."""
+    if kind == _MEMBER:
+        return value < lowest or value >= members
+    if kind == _MASK:
+        return value >> members != 0
+    return kind == _CODE and (value < -1 or value > _MAX_FLAGS)
+
+
+@compiled
+def mention(member: int, peer: int, value: int) -> int:
+    """Tell how a field names a peer: -1 no member, 0 the member itself, 1 the peer, 2 another."""
+    if value == -1:
+        return -1
+    if value == member:
+        return 0
+    return 1 if value == peer else 2
+
+
+@compiled
+def moved_mask(mask: int, place: Any, count: int) -> int:
+    """Give the mask of the new places of the members of a mask."""
+    out = 0
+    for member in range(count):
+        if mask >> member & 1:
+            out |= 1 << place[member]
+    return out
+
+
+@compiled
+def sort_peers(member: int, count: int, hashes: Any, order: Any, place: Any) -> None:
+    """Put the member first and its peers in the order of their hashes, equal ones by id."""
+    order[0] = member
+    filled = 1
+    for peer in range(count):
+        if peer == member:
+            continue
+        at = filled
+        while at > 1 and hashes[order[at - 1]] > hashes[peer]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = peer
+        filled += 1
+    for k in range(count):
+        place[order[k]] = k
+
+
+def _seeds() -> Any:
+    return np.uint64(_FIRST_SEED), np.uint64(_SECOND_SEED)
+
+
+@compiled_from(_seeds)
+def seeds() -> Any:
+    """Give the hash of no cells."""
+    return _FIRST_SEED, _SECOND_SEED
+
+
+def _hashed(hash_: Any, cells: Any, start: int, end: int) -> Any:
+    first, second = hash_
+    for k in range(start, end):
+        word = np.uint64(cells[k])
+        first = (first ^ word) * np.uint64(_FIRST_FACTOR)
+        first ^= first >> np.uint64(29)
+        second = (second + word) * np.uint64(_SECOND_FACTOR)
+        second ^= second >> np.uint64(32)
+    return first, second
+
+
+@compiled_from(_hashed)
+def hashed(hash_: Any, cells: Any, start: int, end: int) -> Any:
+    """Extend a hash by some cells: see `hash_cells`."""
+    return hash_cells(cells[start:end], hash_)
+
+
+@compiled
+def extend(form: Any, size: int, cells: Any, start: int, end: int) -> int:
+    """Append some cells to a form; return its new size."""
+    for k in range(start, end):
+        form[size + k - start] = cells[k]
+    return size + end - start
+
+
+def _scratch(size: int) -> Any:
+    return np.empty(size, np.int64)
+
+
+@compiled_from(_scratch)
+def scratch(size: int) -> Any:
+    """Give room for integers: an array, or a list, which plain Python reads faster."""
+    return [0] * size
+
+
+@compiled
+def messages_to_others(
+    member: int,
+    peer: int,
+    send_count: int,
+    receivers: Any,
+    send_start: Any,
+    values: Any,
+    kinds: Any,
+    cells: Any,
+) -> Any:
+    """Hash the messages that name a peer and go to another; no allowed step sends one.
+
+    It is the sum over the messages, which does not depend on their order; 0 if there is none.
+    ``cells`` has room for one message.
+    """
+    total = np.uint64(0)
+    for k in range(send_count):
+        to = receivers[k]
+        start, end = send_start[k], send_start[k + 1]
+        named = False
+        for c in range(start, end):
+            named |= kinds[c] == _MEMBER and values[c] == peer
+        if named and to != peer:
+            cells[0] = mention(member, peer, to)
+            for c in range(start, end):
+                value = values[c]
+                cells[c - start + 1] = (
+                    mention(member, peer, value) if kinds[c] == _MEMBER else value
+                )
+            total += np.uint64(hashed(seeds(), cells, 0, end - start + 1)[0])
+    return np.int64(total)
 
 
 @compiled
@@ -141,10 +478,11 @@ def capacity_of(members: int, log_capacity: int, send_capacity: int) -> int:
     return _INPUTS + _MESSAGE + 2 * cells + _MESSAGE * send_capacity
 
 
-@kernel("status", lists=("t", "steps"))
+@kernel("status", lists=("t", "flavours", "steps"))
 def canonicalise(  # noqa: C901  (see the module)
     t: Any,
     members: int,
+    flavours: Any,
     steps: Any,
     log_capacity: int,
     send_capacity: int,
@@ -152,8 +490,8 @@ def canonicalise(  # noqa: C901  (see the module)
     status: Any,
 ) -> None:
     """Key each step; see `canonical_keys`."""
-    flavours, member_of, actions, before_rows, after_rows, inputs, messages = steps[:7]
-    states, records, log_offsets, log, send_offsets, sends = steps[7:]
+    member_of, actions, before_rows, after_rows, inputs, messages = steps[:6]
+    states, records, log_offsets, log, send_offsets, sends = steps[6:]
     capacity = capacity_of(members, log_capacity, send_capacity)
     values = scratch(capacity)
     kinds = scratch(capacity)
@@ -161,8 +499,8 @@ def canonicalise(  # noqa: C901  (see the module)
     term_ranks = scratch(capacity)
     positions = scratch(capacity)
     position_ranks = scratch(capacity)
-    kept_before = scratch(MAX_RECORDING_LOG)
-    kept_after = scratch(MAX_RECORDING_LOG)
+    kept_before = scratch(log_capacity)
+    kept_after = scratch(log_capacity)
     send_start = scratch(send_capacity + 1)
     receivers = scratch(send_capacity)
     one_message = scratch(_MESSAGE + 1)
@@ -204,7 +542,7 @@ def canonicalise(  # noqa: C901  (see the module)
                 status[row] = OUT_OF_DOMAIN
                 continue
 
-        # The frame, and the sizes that the scratch arrays are made for.
+        # The frame.
         kept_cells = t.records[frame]
         after = states[after_row]
         records_before, records_after = records[before_row], records[after_row]
@@ -219,10 +557,6 @@ def canonicalise(  # noqa: C901  (see the module)
             continue
         first_send = send_offsets[row]
         send_count = send_offsets[row + 1] - first_send
-        long = max(a_end - a, b_end - b) > MAX_RECORDING_LOG or send_count > send_capacity
-        if long:
-            status[row] = _LONG
-            continue
 
         # The cells that are kept: input and message, state before, state after, sends.
         bad = False
@@ -336,9 +670,6 @@ def canonicalise(  # noqa: C901  (see the module)
                 entries = 0
                 for k in range(end - start):
                     if kept[k]:
-                        if entries == log_capacity:
-                            long = True
-                            break
                         entries += 1
                         entry = log[start + k]
                         for column in range(3):
@@ -368,8 +699,8 @@ def canonicalise(  # noqa: C901  (see the module)
                 names_others |= kinds[n] == _MEMBER and values[n] not in (-1, member, peer)
                 n += 1
         send_start[send_count] = n
-        if bad or long:
-            status[row] = OUT_OF_DOMAIN if bad else _LONG
+        if bad:
+            status[row] = OUT_OF_DOMAIN
             continue
 
         # Terms and positions become their ranks.
@@ -487,8 +818,6 @@ def flavour(rules: Rules) -> int:
 class StepColumns(NamedTuple):
     """Steps in columns, laid out as in `canvass.traces.columns.EventColumns`."""
 
-    flavours: Ints
-    """The `flavour` of the rules of each step."""
     member: Ints
     action: Ints
     before: Ints
@@ -503,31 +832,20 @@ class StepColumns(NamedTuple):
     send_offsets: Ints
     sends: Ints
 
-    def take(self, rows: Ints) -> StepColumns:
-        """Give some steps; states that no step names are left out."""
-        count = len(rows)
-        before = self.before[rows]
-        states = np.concatenate([np.maximum(before, 0), self.after[rows]])
-        own = np.arange(count, dtype=np.int64)
-        return StepColumns(
-            flavours=self.flavours[rows],
-            member=self.member[rows],
-            action=self.action[rows],
-            before=np.where(before < 0, before, own),
-            after=own + count,
-            inputs=self.inputs[rows],
-            message=self.message[rows],
-            state=self.state[states],
-            members=self.members[states],
-            log_offsets=offsets_of(np.diff(self.log_offsets)[states]),
-            log=self.log[places_of(self.log_offsets, states)],
-            send_offsets=offsets_of(np.diff(self.send_offsets)[rows]),
-            sends=self.sends[places_of(self.send_offsets, rows)],
-        )
 
+def canonical_keys(
+    steps: StepColumns, rules: Sequence[Rules], of: Ints | None = None
+) -> tuple[NDArray[np.uint64], Ints]:
+    """Give the key of each step with its rules, and the status.
 
-def canonical_keys(steps: StepColumns) -> tuple[NDArray[np.uint64], Ints]:
-    """Give the content key and the status of each step.
+    Parameters
+    ----------
+    steps
+        The steps.
+    rules
+        The rules that they are under.
+    of
+        For each step the place of its rules in ``rules``. Default: all are under the first ones.
 
     Returns
     -------
@@ -535,22 +853,22 @@ def canonical_keys(steps: StepColumns) -> tuple[NDArray[np.uint64], Ints]:
         Valid where the status is `Status.KEYED`.
     status : array of `Status`
     """
-    member_count = steps.members.shape[1]
-    keys, status = _canonicalise(steps, member_count + _MORE_ENTRIES, 2 * member_count)
-    long = np.flatnonzero(status == _LONG)
-    if len(long):
-        some = steps.take(long)
-        most_entries = int(np.diff(some.log_offsets).max(initial=0))
-        most_sends = int(np.diff(some.send_offsets).max(initial=0))
-        keys[long], status[long] = _canonicalise(some, most_entries, most_sends)
+    own = np.zeros(len(steps.action), dtype=np.int64) if of is None else of
+    flavours = np.array([flavour(each) for each in rules], dtype=np.int64)[own]
+    keys = np.zeros((len(own), 2), dtype=np.uint64)
+    status = np.empty(len(own), dtype=np.int64)
+    entries, sends = (
+        int(np.diff(each).max(initial=0)) for each in (steps.log_offsets, steps.send_offsets)
+    )
+    canonicalise(tables(), steps.members.shape[1], flavours, steps, entries, sends, keys, status)
+    keys[:, 1] ^= np.array([rules_digest(each) for each in rules], dtype=np.uint64)[own]
     return keys, status
 
 
-def _canonicalise(
-    steps: StepColumns, log_capacity: int, send_capacity: int
-) -> tuple[NDArray[np.uint64], Ints]:
-    count, member_count = len(steps.action), steps.members.shape[1]
-    keys = np.zeros((count, 2), dtype=np.uint64)
-    status = np.empty(count, dtype=np.int64)
-    canonicalise(tables(), member_count, steps, log_capacity, send_capacity, keys, status)
-    return keys, status
+def rules_digest(rules: Rules) -> int:
+    """Give 64 bits that distinguish the canonical steps of different rules.
+
+    The form itself has the appointed leader.
+    """
+    name = f"{rules.member_count}/{rules.revision}/{','.join(sorted(rules.hardening))}"
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")

@@ -6,25 +6,19 @@ decides a verdict, keeps an answer or uses the Python core.
 
 from __future__ import annotations
 
-import hashlib
+import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.spec.files import module_folders
-from canvass.steps.revisions import overrides
-from canvass.steps.step import (
-    Sends,
-    Step,
-    flat_member,
-    flat_message,
-    input_cells,
-)
+from canvass.spec.files import find_file, module_folders
+from canvass.steps.step import Sends, Step, flat_member, flat_message, input_cells
 from canvass.tlc.errors import TlcError
 from canvass.tlc.values import Value
 from canvass.traces.actions import ACTIONS
@@ -33,17 +27,7 @@ from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
 
 if TYPE_CHECKING:
     from canvass.tlc.config import TlcConfig
-
-
-def rules_name(rules: Rules) -> str:
-    """Name the constants that decide a canonical step, without the appointed leader."""
-    hardening = ",".join(sorted(rules.hardening))
-    return f"{rules.member_count}/{rules.revision}/{hardening}"
-
-
-def rules_digest(rules: Rules) -> int:
-    """Give 64 bits that distinguish the canonical steps of different rules."""
-    return int.from_bytes(hashlib.sha256(rules_name(rules).encode()).digest()[:8], "big")
+    from canvass.tlc.results import CheckResult
 
 
 BATCH_STEPS: Final = 20_000
@@ -55,6 +39,53 @@ _HEAP_MIB: Final = 2048
 
 class OracleError(TlcError):
     """TLC ended without an answer for every step."""
+
+
+REVISION_MODULES: Final = ("Rev149", "UpstreamFix", "Hardened")
+"""The modules of other rules than those of Aeron 1.50, which the others are. They define operators
+that take the place of some of theirs: ``HZ1_CountedPosition`` that of ``CountedPosition``, for
+members hardened against HZ1.
+"""
+_PREFIX_OF: Final = {"1.49": "Rev149", "1.50": "", "upstream-fix": "UpstreamFix"}
+_OVERRIDE: Final = re.compile(r"^(Rev149|UpstreamFix|HZ\d+)_(\w+)(?:\(|\s*==)", re.MULTILINE)
+
+
+@cache
+def _overridden(root: Path | None) -> tuple[tuple[str, str], ...]:
+    """The prefix and the rule of each override."""
+    texts = (
+        find_file(f"{name}.tla", root).read_text(encoding="utf-8") for name in REVISION_MODULES
+    )
+    return tuple((one[1], one[2]) for text in texts for one in _OVERRIDE.finditer(text))
+
+
+def overrides(
+    revision: str, hardening: Collection[str], root: Path | None = None
+) -> dict[str, str]:
+    """Give the constants of a configuration that name the rules of a revision and of hardenings.
+
+    Parameters
+    ----------
+    revision
+        ``1.49``, ``1.50`` or ``upstream-fix``. Where a hardening overrides the same rule, the
+        revision's is in force.
+    hardening
+        The hazards against which the members are hardened.
+    root
+        The spec folder; null for the one that canvass carries.
+
+    Returns
+    -------
+    dict
+        For the name of each rule ``<- operator``.
+    """
+    prefixes = [*sorted(hardening), _PREFIX_OF[revision]]
+    return {
+        rule: f"<- {prefix}_{rule}"
+        for wanted in prefixes
+        for prefix, rule in _overridden(root)
+        if prefix == wanted
+    }
 
 
 def constants_of(rules: Rules, root: Path | None = None) -> dict[str, str]:
@@ -120,27 +151,49 @@ def ask(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
 
 def _ask_batch(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     from canvass.tlc.results import Outcome
-    from canvass.tlc.runner import run
-    from canvass.tlc.workspace import SHORT_RUN, TlcOptions
+    from canvass.tlc.workspace import SHORT_RUN
 
-    given: dict[int, Answer] = {}
-    with tempfile.TemporaryDirectory(prefix="canvass-oracle-") as folder:
-        module = Path(folder) / f"{_ROOT_MODULE}.tla"
-        module.write_text(module_text(steps), encoding="utf-8")
-        options = TlcOptions(
-            heap_mib=_HEAP_MIB, stack_mib=512, library=module_folders(), jvm_args=SHORT_RUN
-        )
-        with run(module, config_of(rules), options) as tlc:
-            for value in tlc.printed_values():
-                number, answer = _answer(value, rules.member_count)
-                given[number] = answer
-            result = tlc.wait()
+    options = {"heap_mib": _HEAP_MIB, "stack_mib": 512, "jvm_args": SHORT_RUN}
+    values, result, foreign = printed_by(
+        _ROOT_MODULE, module_text(steps), config_of(rules), **options
+    )
+    given = dict(_answer(value, rules.member_count) for value in values)
     if result.outcome is not Outcome.SUCCESS or len(given) != len(steps):
         reason = result.message
-        if tlc.foreign_lines:
-            reason += f"; TLC's output has the line {tlc.foreign_lines[0]!a}"
+        if foreign:
+            reason += f"; TLC's output has the line {foreign[0]!a}"
         raise OracleError(f"the oracle answered for {len(given)} of {len(steps)} steps: {reason}")
     return [given[number] for number in range(1, len(steps) + 1)]
+
+
+def printed_by(
+    name: str, text: str, config: TlcConfig, **options: Any
+) -> tuple[list[Any], CheckResult, Sequence[str]]:
+    """Run TLC on a module, which may extend those of the spec.
+
+    Parameters
+    ----------
+    name, text
+        The name of the module, and its text.
+    config
+        The configuration.
+    options
+        Those of `canvass.tlc.workspace.TlcOptions`.
+
+    Returns
+    -------
+    tuple
+        The values that it printed, the result, and lines of the output that are no values.
+    """
+    from canvass.tlc.runner import run
+    from canvass.tlc.workspace import TlcOptions
+
+    with tempfile.TemporaryDirectory(prefix="canvass-tlc-") as folder:
+        module = Path(folder) / f"{name}.tla"
+        module.write_text(text, encoding="utf-8")
+        with run(module, config, TlcOptions(library=module_folders(), **options)) as tlc:
+            values = list(tlc.printed_values())
+            return values, tlc.wait(), tlc.foreign_lines
 
 
 def module_text(steps: Sequence[Step]) -> str:

@@ -1,32 +1,49 @@
-"""A step of one member, and its parts as integers.
+"""A step of one member: as values, in columns, with other numbers, and as a question to TLC.
 
 Events of traces, edges of state graphs and questions to the oracle all become a `Step`.
-`canvass.steps.kernel` makes steps canonical.
+`columns_of` and `step_of` convert steps to the columns of `canvass.steps.kernel`, which makes them
+canonical, and back. `renumbered` replaces terms and positions by small ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any, TypeVar
 
+import numpy as np
 from msgspec import Struct
+from msgspec.structs import astuple, replace
 
-from canvass.cluster.member import Input, Member, MemberRecord, TermEntry
+from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
-from canvass.traces.actions import Action
-from canvass.traces.columns import Ints, fields_of, message_of
-from canvass.traces.layout import (
-    FLAG_COLUMNS,
-    INPUT_COLUMNS,
-    LOG_COLUMNS,
-    MEMBER_COLUMNS,
-    MESSAGE_COLUMNS,
-    MESSAGE_INDEX,
-    MESSAGE_PLACES,
-    STATE_COLUMNS,
-    STATE_ENUMS,
-    mask_of,
+from canvass.cluster.rules import Rules
+from canvass.steps.frames import Regime, tables
+from canvass.steps.kernel import (
+    Status,
+    StepColumns,
+    canonical_keys,
+    impossible,
+    rank,
+    regime_of,
 )
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
+from canvass.traces.columns import (
+    Ints,
+    fields_of,
+    from_events,
+    message_of,
+    sends_at,
+    state_at,
+    state_cells,
+)
+from canvass.traces.layout import INPUT_COLUMNS, NumberKind, mask_of
+from canvass.traces.layout import kind as kind_of
+from canvass.traces.schema import Event, Send, to_trace_input
+
+_Fields = TypeVar("_Fields", bound=Struct)
 
 Sends = tuple[tuple[int, Message], ...]
 """Receiver and message, in the order of sending."""
@@ -43,56 +60,21 @@ class Step(Struct, frozen=True, gc=False):
     sends: Sends
 
 
-ERASED_RECORD: Final = tuple(0 if name in FLAG_COLUMNS else NULL_VALUE for name in MEMBER_COLUMNS)
-"""The cells of a member record that a canonical step does not touch."""
-
-
-def state_cells(state: Member) -> list[int]:
-    """Give the single fields of a state."""
-    return [
-        STATE_ENUMS[name].index(value) if name in STATE_ENUMS else int(value)
-        for name, value in ((name, getattr(state, name)) for name in STATE_COLUMNS)
-    ]
-
-
-def record_cells(record: MemberRecord) -> list[int]:
-    """Give the fields of a member record."""
-    return [int(getattr(record, name)) for name in MEMBER_COLUMNS]
-
-
-def entry_cells(entry: TermEntry) -> list[int]:
-    """Give the fields of an entry of the recording log."""
-    return [getattr(entry, name) for name in LOG_COLUMNS]
+# --- as integers ----------------------------------------------------------------------------------
 
 
 def flat_member(state: Member) -> list[int]:
     """Give a member as one list: fields, member records, the number of terms, the terms."""
-    return [
-        *state_cells(state),
-        *(cell for record in state.members for cell in record_cells(record)),
-        len(state.recording_log),
-        *(cell for entry in state.recording_log for cell in entry_cells(entry)),
-    ]
+    log = state.recording_log
+    parts = (state_cells(state), *map(astuple, state.members), [len(log)], *map(astuple, log))
+    return [int(cell) for cell in chain.from_iterable(parts)]
 
 
 def flat_message(message: Message | None) -> list[int]:
     """Give a message as one list without padding: type code and fields; NULL_VALUE for none."""
     if message is None:
         return [NULL_VALUE]
-    fields = (int(getattr(message, name)) for name in message.__struct_fields__)
-    return [MESSAGE_TYPES.index(type(message)), *fields]
-
-
-def message_cells(message: Message | None, peer: int = NULL_VALUE) -> list[int]:
-    """Give a message, or none, as a row of `MESSAGE_COLUMNS` without an id."""
-    cells = [NULL_VALUE] * len(MESSAGE_COLUMNS)
-    cells[MESSAGE_INDEX["peer"]] = peer
-    if message is not None:
-        code, *fields = flat_message(message)
-        cells[0] = code
-        for place, value in zip(MESSAGE_PLACES[code], fields, strict=True):
-            cells[place] = value
-    return cells
+    return [MESSAGE_TYPES.index(type(message)), *map(int, astuple(message))]
 
 
 def input_cells(value: Input) -> list[int]:
@@ -111,25 +93,201 @@ def input_of(facts: Sequence[int] | Ints, message: Sequence[int] | Ints) -> Inpu
     return Input(message=message_of(message), **values)
 
 
-WORD: Final = (1 << 64) - 1
-FIRST_FACTOR: Final = 0x9E3779B97F4A7C15
-SECOND_FACTOR: Final = 0xC2B2AE3D27D4EB4F
-FIRST_SEED: Final = 0x243F6A8885A308D3
-SECOND_SEED: Final = 0x13198A2E03707344
+def columns_of(steps: Sequence[Step]) -> StepColumns:
+    """Lay out steps of clusters of one size, at least one, as the kernel takes them."""
+    columns = from_events("", 0, [event for step in steps for event in _events(step)])
+    rows = np.arange(0, len(columns), 2, dtype=np.int64)
+    return StepColumns(
+        member=np.array([step.member for step in steps], dtype=np.int64),
+        action=columns.action[1::2],
+        before=rows,
+        after=rows + 1,
+        inputs=columns.inputs[1::2],
+        message=columns.message[1::2],
+        state=columns.state,
+        members=columns.members,
+        log_offsets=columns.log_offsets,
+        log=columns.log,
+        send_offsets=columns.send_offsets[::2],
+        sends=columns.sends,
+    )
 
 
-def hash_cells(
-    cells: Iterable[int], before: tuple[int, int] = (FIRST_SEED, SECOND_SEED)
-) -> tuple[int, int]:
-    """Hash integers to 128 bits, as the kernel does: two lanes of multiply and shift.
+def _events(step: Step) -> Iterator[Event]:
+    """Give the state before a step, and the step, as events; messages have no ids."""
+    yield Event(0, 0, step.action, to_trace_input(NO_INPUT), (), step.before)
+    sends = tuple(Send(to, "", sent) for to, sent in step.sends)
+    yield Event(0, 0, step.action, to_trace_input(step.input), sends, step.after)
 
-    ``before`` is the hash of the cells before them.
+
+def step_of(steps: StepColumns, row: int) -> Step:
+    """Give a step as it was recorded; the state before it must be known."""
+    return Step(
+        member=int(steps.member[row]),
+        before=state_at(steps, int(steps.before[row])),
+        action=ACTIONS[int(steps.action[row])],
+        input=input_of(steps.inputs[row].tolist(), steps.message[row].tolist()),
+        after=state_at(steps, int(steps.after[row])),
+        sends=sends_at(steps, row),
+    )
+
+
+def regime(step: Step) -> Regime:
+    """Give the regime of a step."""
+    t, steps = tables(), columns_of([step])
+    action, before, message = int(steps.action[0]), steps.state[0], steps.message[0]
+    return Regime(regime_of(t.newer, t.leader_states, action, before, message))
+
+
+# --- with other numbers ---------------------------------------------------------------------------
+
+
+def map_message(message: Message, rename: Callable[[str, int], int]) -> Message:
+    """Rename the numbers of a message, each by the name of its field."""
+    given = {name: getattr(message, name) for name in message.__struct_fields__}
+    values: list[Any] = [
+        value if isinstance(value, bool) else rename(name, value) for name, value in given.items()
+    ]
+    return type(message)(*values)
+
+
+def _map_fields(value: _Fields, rename: Callable[[str, int], int]) -> _Fields:
+    """Rename the numbers among the fields of a state, record, entry or input."""
+    changes: dict[str, Any] = {}
+    for name in value.__struct_fields__:
+        given = getattr(value, name)
+        if type(given) is int:
+            changes[name] = rename(name, given)
+    return replace(value, **changes)
+
+
+def map_state(state: Member, rename: Callable[[str, int], int]) -> Member:
+    """Rename the numbers of a state, each by the name of its field; records stay in place."""
+    return replace(
+        _map_fields(state, rename),
+        members=tuple(_map_fields(record, rename) for record in state.members),
+        recording_log=tuple(_map_fields(entry, rename) for entry in state.recording_log),
+    )
+
+
+def map_step(step: Step, rename: Callable[[str, int], int]) -> Step:
+    """Rename all numbers of a step, each by the name of its field; records stay where they are."""
+    given = _map_fields(step.input, rename)
+    if given.message is not None:
+        given = replace(given, message=map_message(given.message, rename))
+    return replace(
+        step,
+        before=map_state(step.before, rename),
+        after=map_state(step.after, rename),
+        input=given,
+        sends=tuple((to, map_message(message, rename)) for to, message in step.sends),
+    )
+
+
+def ranks(values: Iterable[int], *, terms: bool) -> dict[int, int]:
+    """Give the renaming to the smallest numbers that keeps the order, and -1 and 0.
+
+    A renaming of terms also keeps which terms are consecutive, and need not keep 0.
     """
-    first, second = before
-    for cell in cells:
-        word = cell & WORD
-        first = (first ^ word) * FIRST_FACTOR & WORD
-        first ^= first >> 29
-        second = (second + word) * SECOND_FACTOR & WORD
-        second ^= second >> 32
-    return first, second
+    fixed = {NULL_VALUE: NULL_VALUE} if terms else {NULL_VALUE: NULL_VALUE, 0: 0}
+    others = sorted(set(values) - set(fixed))
+    places = [0] * len(others)
+    rank(others, places, len(others), terms)
+    return fixed | dict(zip(others, places, strict=True))
+
+
+def renumbered(step: Step) -> tuple[Step, dict[NumberKind, dict[int, int]]]:
+    """Replace terms and positions by their ranks; give the rank of each number, too.
+
+    A field that holds what no member of the cluster can have there becomes -1.
+    """
+    count = len(step.before.members)
+    found: dict[NumberKind, set[int]] = {NumberKind.TERM: set(), NumberKind.POSITION: set()}
+
+    def collect(name: str, value: int) -> int:
+        found.get(kind_of(name), set()).add(value)
+        return value
+
+    map_step(step, collect)
+    tables = {kind: ranks(values, terms=kind is NumberKind.TERM) for kind, values in found.items()}
+
+    def rename(name: str, value: int) -> int:
+        kind = kind_of(name)
+        if kind in tables:
+            return tables[kind][value]
+        return NULL_VALUE if impossible(kind, value, NULL_VALUE, count) else value
+
+    return map_step(step, rename), tables
+
+
+def impossible_field(step: Step, fields: Collection[str] | None = None) -> str:
+    """Name a field that holds what no member of the cluster can have there; "" if there is none.
+
+    Parameters
+    ----------
+    step
+        Any step.
+    fields
+        The fields of states and input to look at; None for all. All of messages are looked at.
+    """
+    count = len(step.before.members)
+    found: list[str] = []
+
+    def visit(name: str, value: int, lowest: int = NULL_VALUE) -> int:
+        if impossible(kind_of(name), value, lowest, count):
+            found.append(name)
+        return value
+
+    if step.input.message is not None:
+        map_message(step.input.message, partial(visit, lowest=0))
+    for to, message in step.sends:
+        if not 0 <= to < count:
+            found.append("to")
+        map_message(message, visit)
+
+    def visit_chosen(name: str, value: int) -> int:
+        chosen = fields is None or name in fields or f"members.{name}" in fields
+        return visit(name, value) if chosen else value
+
+    map_step(replace(step, input=replace(step.input, message=None), sends=()), visit_chosen)
+    votes = [record.vote for record in (*step.before.members, *step.after.members)]
+    if max(votes) > 1 and (fields is None or "members.vote" in fields):
+        found.append("vote")
+    sets = ("active", "accepted")
+    found += [name for name in sets if max(getattr(step.input, name), default=0) >= count]
+    return found[0] if found else ""
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+Key = tuple[int, int]
+"""The key of a canonical step together with its rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A step that TLC decides, and with it all steps with the same key."""
+
+    rules: Rules
+    step: Step
+    """With ranks for terms and positions, as TLC's integers have 32 bits."""
+    key: Key
+
+
+def question(step: Step, rules: Rules, key: Key) -> Question:
+    """Give the question about a step whose key is known."""
+    read: dict[str, object] = {
+        name: getattr(step.input, name) for name in ACTION_INPUTS[step.action].fields
+    }
+    given = replace(NO_INPUT, message=step.input.message, **read)
+    small, _ = renumbered(replace(step, input=given))
+    return Question(rules, small, key)
+
+
+def question_of(step: Step, rules: Rules) -> Question | Status:
+    """Give the question about a step, or the reason why no canonical step is equal to it."""
+    keys, status = canonical_keys(columns_of([step]), [rules])
+    if status[0] != Status.KEYED:
+        return Status(int(status[0]))
+    first, second = keys[0].tolist()
+    return question(step, rules, (first, second))

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import ValidationError, convert
 
-from canvass.traces.columns import EventColumns, Ints, predecessors
+from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.errors import Code
 from canvass.traces.layout import (
     ACTION_NAMES,
@@ -28,6 +28,7 @@ from canvass.traces.layout import (
     FLAG_COLUMNS,
     INPUT_COLUMNS,
     LOG_COLUMNS,
+    MAX_MEMBERS,
     MEMBER_COLUMNS,
     MESSAGE_COLUMNS,
     MESSAGE_TYPE_NAMES,
@@ -35,7 +36,6 @@ from canvass.traces.layout import (
     STATE_COLUMNS,
     STATE_ENUMS,
 )
-from canvass.traces.limits import MAX_MEMBERS
 from canvass.traces.schema import EVENTS_SCHEMA, Source
 
 _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
@@ -149,7 +149,7 @@ def _source_array(sources: Sequence[Source | None]) -> Any:
 
 
 def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = None) -> Any:
-    """Return events in columns as a `pyarrow.Table`, without the context row.
+    """Return events in columns as a `pyarrow.Table`.
 
     Parameters
     ----------
@@ -158,7 +158,6 @@ def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = No
     sources
         The source of each event, if any of them has one.
     """
-    given = [*[None] * columns.context, *(sources or [None] * (len(columns) - columns.context))]
     arrays = [
         _coded(columns.run, columns.runs),
         pa.array(columns.member),
@@ -178,10 +177,9 @@ def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = No
         _list(columns.log_offsets, columns.log, LOG_COLUMNS),
         _list(columns.send_offsets, columns.sends, MESSAGE_COLUMNS),
         _list(columns.checksum_offsets, columns.checksums, CHECKSUM_COLUMNS),
-        _source_array(given),
+        _source_array(sources or [None] * len(columns)),
     ]
-    table = pa.Table.from_arrays(arrays, schema=arrow_schema(columns.member_count))
-    return table.slice(columns.context)
+    return pa.Table.from_arrays(arrays, schema=arrow_schema(columns.member_count))
 
 
 def sources_of(table: Any) -> list[Source | None]:
@@ -244,13 +242,12 @@ class _Table:
         found: Ints = _numbers(self.column(name), name, name)
         return found
 
-    def block(self, prefix: str, columns: Sequence[str], context: int) -> Ints:
-        """Return flat columns as one array, with empty rows for the context above."""
-        rows = self._batch.num_rows
-        cells = np.full((rows + context, len(columns)), NONE, dtype=np.int64)
+    def block(self, prefix: str, columns: Sequence[str]) -> Ints:
+        """Return flat columns as one array."""
+        cells = np.full((self._batch.num_rows, len(columns)), NONE, dtype=np.int64)
         for place, name in enumerate(columns):
             if prefix + name != ADDED_COLUMN or ADDED_COLUMN in self._batch.schema.names:
-                cells[context:, place] = _numbers(self.column(prefix + name), name, prefix + name)
+                cells[:, place] = _numbers(self.column(prefix + name), name, prefix + name)
         return cells
 
     def lists(self, name: str, columns: Sequence[str]) -> tuple[Ints, Ints]:
@@ -329,16 +326,8 @@ def _in_order_of_rows(run: Any) -> tuple[list[str], Ints]:
     return found, np.array([numbers.get(name, NONE) for name in names], dtype=np.int64)[indices]
 
 
-def from_table(table: Any, before: EventColumns | None = None) -> EventColumns:
-    """Return the events of a table in columns.
-
-    Parameters
-    ----------
-    table
-        A `pyarrow.Table` of events, also one that another tool wrote.
-    before
-        The batch before this one. If its last row belongs to the same run and member as the first
-        row here, it becomes the context row.
+def from_table(table: Any) -> EventColumns:
+    """Return the events of a table, also one that another tool wrote, in columns.
 
     Raises
     ------
@@ -348,54 +337,27 @@ def from_table(table: Any, before: EventColumns | None = None) -> EventColumns:
     member_count = member_count_of(table.schema)
     flat = _Table(table)
     _need_no_null(flat.column("run"), "run")
-    runs, indices = _in_order_of_rows(_encoded(flat.column("run"), "run"))
-    member, step = flat.numbers("member"), flat.numbers("step")
-    context = 0
-    if before is not None and len(before) and len(step):
-        same_run = before.runs[int(before.run[-1])] == runs[int(indices[0])]
-        context = int(same_run and int(before.member[-1]) == int(member[0]))
-    blocks = {
-        "inputs": flat.block("input_", INPUT_COLUMNS, context),
-        "message": flat.block("message_", MESSAGE_COLUMNS, context),
-        "state": flat.block("state_", STATE_COLUMNS, context),
-    }
-    records = [flat.block(f"member_{k}_", MEMBER_COLUMNS, context) for k in range(member_count)]
-    members = np.stack(records, axis=1)
+    runs, run = _in_order_of_rows(_encoded(flat.column("run"), "run"))
+    records = [flat.block(f"member_{k}_", MEMBER_COLUMNS) for k in range(member_count)]
     log_offsets, log = flat.lists("recording_log", LOG_COLUMNS)
     send_offsets, sends = flat.lists("sends", MESSAGE_COLUMNS)
     checksum_offsets, checksums = flat.lists("log_checksums", CHECKSUM_COLUMNS)
-    heads = {
-        "run": indices,
-        "member": member,
-        "step": step,
-        "time_ns": flat.numbers("time_ns"),
-        "action": flat.numbers("action"),
-    }
-    if context and before is not None:
-        last = {name: getattr(before, name)[-1:] for name in heads}
-        last["run"] = indices[:1]
-        heads = {name: np.concatenate((last[name], cells)) for name, cells in heads.items()}
-        for name, block in blocks.items():
-            block[0] = getattr(before, name)[-1]
-        members[0] = before.members[-1]
-        entries = before.log[int(before.log_offsets[-2]) :]
-        log = np.concatenate((entries, log))
-        log_offsets = np.concatenate(([0], log_offsets + len(entries)))
-        send_offsets, checksum_offsets = (
-            np.concatenate(([0], offsets)) for offsets in (send_offsets, checksum_offsets)
-        )
     return EventColumns(
         member_count=member_count,
         runs=tuple(runs),
-        predecessor=predecessors(heads["run"], heads["member"], heads["step"]),
-        members=members,
+        run=run,
+        member=flat.numbers("member"),
+        step=flat.numbers("step"),
+        time_ns=flat.numbers("time_ns"),
+        action=flat.numbers("action"),
+        inputs=flat.block("input_", INPUT_COLUMNS),
+        message=flat.block("message_", MESSAGE_COLUMNS),
+        state=flat.block("state_", STATE_COLUMNS),
+        members=np.stack(records, axis=1),
         log_offsets=log_offsets,
         log=log,
         send_offsets=send_offsets,
         sends=sends,
         checksum_offsets=checksum_offsets,
         checksums=checksums,
-        context=context,
-        **heads,
-        **blocks,
     )

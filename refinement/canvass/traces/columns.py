@@ -12,7 +12,6 @@ array                 shape      holds
 ``step``              n          its running number
 ``time_ns``           n          the member's clock
 ``action``            n          code: index into ``layout.ACTION_NAMES``
-``predecessor``       n          row of the member's previous step, -1 if it is not here
 ``inputs``            n x 10     ``INPUT_COLUMNS``: flags 0/1, two member masks, numbers
 ``message``           n x 18     ``MESSAGE_COLUMNS``: the message consumed; type -1 if none
 ``state``             n x 29     ``STATE_COLUMNS``: the state after the step, enums coded
@@ -26,10 +25,9 @@ array                 shape      holds
 ====================  =========  ==============================================================
 
 One batch has one member count. The rows of one member's stream are contiguous and in step order, so
-a predecessor is the row before or absent: a gap in the steps, or the start of the stream. The state
-before a step is the predecessor's state; before a ``Restart`` it is the persistent part of the
-recorded state itself. The first ``context`` rows (0 or 1) are there only as predecessors, repeated
-from the batch before, without sends and checksums: they are not to be checked again.
+that the row of the step before is the row before. If it is another step, steps are missing, or the
+stream begins, or it continues from the batch before. The state before a step is the state after the
+previous one; before a ``Restart`` it is the persistent part of the recorded state itself.
 
 Left out: `Event.source`, which no verdict reads; it stays in NDJSON and Parquet.
 """
@@ -38,12 +36,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, starmap
+from functools import cached_property
+from itertools import chain, pairwise, starmap
 from struct import Struct
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from msgspec.structs import astuple, replace
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from canvass.cluster.member import Member, MemberRecord, TermEntry
@@ -72,7 +71,7 @@ from canvass.traces.schema import MEMBER_SETS, Event, Input, LogChecksum, Send, 
 Ints: TypeAlias = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class EventColumns:
     """Events of one or more streams in columns; the module docstring gives the layout."""
 
@@ -83,7 +82,6 @@ class EventColumns:
     step: Ints
     time_ns: Ints
     action: Ints
-    predecessor: Ints
     inputs: Ints
     message: Ints
     state: Ints
@@ -94,24 +92,69 @@ class EventColumns:
     sends: Ints
     checksum_offsets: Ints
     checksums: Ints
-    context: int = 0
 
     def __len__(self) -> int:
-        """Count the events, context rows included."""
+        """Count the events."""
         return len(self.step)
+
+    @cached_property
+    def predecessor(self) -> Ints:
+        """The row of the member's previous step; -1 if that is not in the rows."""
+        run, member, step = self.run, self.member, self.step
+        rows = np.arange(-1, len(step) - 1, dtype=np.int64)
+        if len(step):
+            follows = (run[1:] == run[:-1]) & (member[1:] == member[:-1])
+            rows[1:][~follows | (step[1:] != step[:-1] + 1)] = NONE
+        return rows
 
     def event(self, row: int) -> Event:
         """Return a row as an event, without its source."""
         return _event(self, row)
 
+    def rows(self, start: int, end: int) -> EventColumns:
+        """Return consecutive rows, all of one run, as columns of their own."""
+        cells = {name: getattr(self, name)[start:end] for name in _OF_EVENTS}
+        for values, offsets in _LISTS.items():
+            own = getattr(self, offsets)[start : end + 1]
+            cells[offsets] = own - own[0]
+            cells[values] = getattr(self, values)[int(own[0]) : int(own[-1])]
+        runs = (self.runs[int(self.run[start])],)
+        return EventColumns(self.member_count, runs, np.zeros(end - start, np.int64), **cells)
 
-def predecessors(run: Ints, member: Ints, step: Ints) -> Ints:
-    """Return the row of each event's predecessor; -1 if the predecessor is not in the rows."""
-    rows = np.arange(-1, len(step) - 1, dtype=np.int64)
-    if len(step):
-        follows = (run[1:] == run[:-1]) & (member[1:] == member[:-1]) & (step[1:] == step[:-1] + 1)
-        rows[1:][~follows] = NONE
-    return rows
+    def split_runs(self) -> Iterator[EventColumns]:
+        """Yield the rows of each run."""
+        begins = np.flatnonzero(np.diff(self.run, prepend=NONE, append=NONE)).tolist()
+        for start, end in pairwise(begins):
+            yield self.rows(start, end)
+
+
+_OF_EVENTS: Final = (
+    *("member", "step", "time_ns", "action"),
+    *("inputs", "message", "state", "members"),
+)
+"""The columns with a row for each event, without ``run``: each part numbers its own runs."""
+_LISTS: Final = {"log": "log_offsets", "sends": "send_offsets", "checksums": "checksum_offsets"}
+"""The columns with any number of rows for each event, and the columns of where these begin."""
+
+
+def join(parts: Sequence[EventColumns]) -> EventColumns:
+    """Put batches of one cluster size one after the other.
+
+    A run may continue from one part to the next, but not come back after another run.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    ids = dict.fromkeys(run_id for part in parts for run_id in part.runs)
+    place = {run_id: number for number, run_id in enumerate(ids)}
+    numbers = (np.array([place[run_id] for run_id in part.runs])[part.run] for part in parts)
+    cells = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in (*_OF_EVENTS, *_LISTS)
+    }
+    for offsets in _LISTS.values():
+        counts = [np.diff(getattr(part, offsets)) for part in parts]
+        cells[offsets] = np.cumsum(np.concatenate([[0], *counts]), dtype=np.int64)
+    return EventColumns(parts[0].member_count, (*ids,), np.concatenate([*numbers]), **cells)
 
 
 _VALUES: Final[dict[str, Callable[[int], Any]]] = {
@@ -160,6 +203,22 @@ def member_of(
     )
 
 
+def state_at(arrays: Any, row: int) -> Member:
+    """Return the state of a row of `EventColumns`, or of other arrays that are laid out so."""
+    log = _slice(arrays.log, arrays.log_offsets, row)
+    return member_of(arrays.state[row].tolist(), arrays.members[row].tolist(), log.tolist())
+
+
+def sends_at(arrays: Any, row: int) -> tuple[tuple[int, Message], ...]:
+    """Return receiver and message of each send of a row, in the order of sending."""
+    sends = []
+    for cells in _slice(arrays.sends, arrays.send_offsets, row).tolist():
+        sent = message_of(cells)
+        assert sent is not None
+        sends.append((cells[1], sent))
+    return tuple(sends)
+
+
 def _slice(flat: Ints, offsets: Ints, row: int) -> Ints:
     part: Ints = flat[int(offsets[row]) : int(offsets[row + 1])]
     return part
@@ -171,19 +230,17 @@ def _event(columns: EventColumns, row: int) -> Event:
     if received[0] != NONE:
         facts["message"] = message_of(received)
         facts["from_"], facts["id"] = int(received[1]), message_id_text(int(received[2]))
-    sends = []
-    for cells in _slice(columns.sends, columns.send_offsets, row):
-        sent = message_of(cells)
-        assert sent is not None
-        sends.append(Send(int(cells[1]), message_id_text(int(cells[2])), sent))
-    log = _slice(columns.log, columns.log_offsets, row)
+    ids = _slice(columns.sends, columns.send_offsets, row)[:, MESSAGE_INDEX["id"]].tolist()
     return Event(
         step=int(columns.step[row]),
         time_ns=int(columns.time_ns[row]),
         action=ACTIONS[int(columns.action[row])],
         input=Input(**facts),
-        sends=tuple(sends),
-        state=member_of(columns.state[row], columns.members[row], log),
+        sends=tuple(
+            Send(to, message_id_text(number), sent)
+            for number, (to, sent) in zip(ids, sends_at(columns, row), strict=True)
+        ),
+        state=state_at(columns, row),
         log_checksums=tuple(
             LogChecksum(int(position), f"{int(checksum) & 0xFFFFFFFFFFFFFFFF:016x}")
             for position, checksum in _slice(columns.checksums, columns.checksum_offsets, row)
@@ -226,7 +283,8 @@ def _input_row(given: Input) -> bytes:
     )
 
 
-def _state_cells(state: Member) -> list[int]:
+def state_cells(state: Member) -> list[int]:
+    """Return the cells of a state in the order of `STATE_COLUMNS`."""
     cells = [*astuple(state)]
     for place, codes in _ENUM_PLACES:
         cells[place] = codes[cells[place]]
@@ -248,7 +306,7 @@ def _unpacked(rows: Iterable[bytes], columns: Sequence[str]) -> Ints:
     return np.frombuffer(bytearray(b"".join(rows)), dtype=np.int64).reshape(-1, len(columns))
 
 
-def _messages(carried: Sequence[tuple[Message | None, int, str]]) -> Ints:
+def message_rows(carried: Sequence[tuple[Message | None, int, str]]) -> Ints:
     """Return rows of `MESSAGE_COLUMNS`: a message, its receiver or sender, and its id; or None."""
     rows: dict[type[Any], list[tuple[int, ...]]] = {kind: [] for kind in _TYPES}
     for row, (message, peer, message_id) in enumerate(carried):
@@ -268,9 +326,7 @@ def _offsets(lists: Iterable[Sequence[object]]) -> Ints:
     return np.cumsum([0, *map(len, lists)], dtype=np.int64)
 
 
-def from_events(
-    run_id: str, member_id: int, events: Sequence[Event], before: Event | None = None
-) -> EventColumns:
+def from_events(run_id: str, member_id: int, events: Sequence[Event]) -> EventColumns:
     """Return consecutive events of one stream in columns.
 
     Parameters
@@ -279,9 +335,6 @@ def from_events(
         Run and member of the events.
     events
         The events, in step order.
-    before
-        The event before the first one, if it is in another batch. It becomes the context row,
-        without its sends and checksums.
 
     Raises
     ------
@@ -290,18 +343,15 @@ def from_events(
     """
     if not events:
         raise ValueError("no events")
-    rows = [*events]
-    if before is not None:
-        rows.insert(0, replace(before, sends=(), log_checksums=()))
-    inputs, states = [event.input for event in rows], [event.state for event in rows]
+    inputs, states = [event.input for event in events], [event.state for event in events]
     member_count = len(states[0].members)
     if any(len(state.members) != member_count for state in states):
         raise ValueError("the events disagree on the number of members")
-    heads = ((event.step, event.time_ns, _ACTIONS[event.action]) for event in rows)
+    heads = ((event.step, event.time_ns, _ACTIONS[event.action]) for event in events)
     step, time_ns, action = _array(heads, _HEAD).T.copy()
-    run, member = np.zeros(len(rows), np.int64), np.full(len(rows), member_id, np.int64)
-    logs, sends = [state.recording_log for state in states], [event.sends for event in rows]
-    checksums = [event.log_checksums for event in rows]
+    run, member = np.zeros(len(events), np.int64), np.full(len(events), member_id, np.int64)
+    logs, sends = [state.recording_log for state in states], [event.sends for event in events]
+    checksums = [event.log_checksums for event in events]
     records = map(astuple, chain.from_iterable(state.members for state in states))
     return EventColumns(
         member_count=member_count,
@@ -311,15 +361,14 @@ def from_events(
         step=step,
         time_ns=time_ns,
         action=action,
-        predecessor=predecessors(run, member, step),
         inputs=_unpacked(map(_input_row, inputs), INPUT_COLUMNS),
-        message=_messages([(given.message, given.from_, given.id) for given in inputs]),
-        state=_array(map(_state_cells, states), STATE_COLUMNS),
-        members=_array(records, MEMBER_COLUMNS).reshape(len(rows), -1, len(MEMBER_COLUMNS)),
+        message=message_rows([(given.message, given.from_, given.id) for given in inputs]),
+        state=_array(map(state_cells, states), STATE_COLUMNS),
+        members=_array(records, MEMBER_COLUMNS).reshape(len(events), -1, len(MEMBER_COLUMNS)),
         log_offsets=_offsets(logs),
         log=_array(map(astuple, chain.from_iterable(logs)), LOG_COLUMNS),
         send_offsets=_offsets(sends),
-        sends=_messages([(one.message, one.to, one.id) for one in chain.from_iterable(sends)]),
+        sends=message_rows([(one.message, one.to, one.id) for one in chain.from_iterable(sends)]),
         checksum_offsets=_offsets(checksums),
         checksums=_unpacked(
             (
@@ -328,7 +377,6 @@ def from_events(
             ),
             CHECKSUM_COLUMNS,
         ),
-        context=0 if before is None else 1,
     )
 
 
@@ -337,7 +385,6 @@ def read_columns(
 ) -> Iterator[tuple[EventColumns, list[Source | None] | None]]:
     """Yield the events of a stream in batches of columns, each with the sources of its events.
 
-    A batch after the first begins with a context row, the last event before it, without a source.
     The sources are None if no event of the batch has a source.
 
     Parameters
@@ -352,12 +399,69 @@ def read_columns(
     TraceError
         At the first line that is not an event.
     """
-    before: Event | None = None
     waiting: list[Event] = []
     for events in chain(reader.batches(), [None]):
         waiting += events or ()
         if waiting and (events is None or len(waiting) >= COLUMN_EVENTS):
             sources = [event.source for event in waiting]
-            columns = from_events(run_id, reader.member_id, waiting, before)
+            columns = from_events(run_id, reader.member_id, waiting)
             yield columns, sources if any(sources) else None
-            before, waiting = waiting[-1], []
+            waiting = []
+
+
+# --- rows of integers -----------------------------------------------------------------------------
+
+_LARGEST_CODE: Final = 1 << 62
+
+
+def offsets_of(counts: Any) -> Ints:
+    """Give where each of several lists begins and ends, if they are joined: 0 first, then sums."""
+    return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+
+
+def places_of(offsets: Ints, rows: NDArray[np.integer]) -> Ints:
+    """Give the places of all items of some lists, one list after another.
+
+    Parameters
+    ----------
+    offsets
+        As `offsets_of` gives them for all lists.
+    rows
+        The numbers of the lists.
+    """
+    starts = offsets[rows]
+    sizes = offsets[np.asarray(rows) + 1] - starts
+    moved = offsets_of(sizes)
+    places: Ints = np.arange(moved[-1]) + np.repeat(starts - moved[:-1], sizes)
+    return places
+
+
+def distinct_rows(rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
+    """Find the distinct rows of a matrix.
+
+    Parameters
+    ----------
+    rows
+        Integers of any sign. Columns with a small range are faster.
+
+    Returns
+    -------
+    tuple
+        The first row of each distinct row, ascending by content, and for each row the place of its
+        equal among them.
+    """
+    code = np.zeros(len(rows), dtype=np.int64)
+    size = 1
+    for column in rows.T:
+        least = int(column.min(initial=0))
+        width = int(column.max(initial=0)) - least + 1
+        if size * width > _LARGEST_CODE:
+            found, code = np.unique(code, return_inverse=True)
+            size = len(found)
+        if size * width > _LARGEST_CODE:
+            found, column = np.unique(column, return_inverse=True)
+            least, width = 0, len(found)
+        code = code * width + (column.astype(np.int64) - least)
+        size *= width
+    _, first, places = np.unique(code, return_index=True, return_inverse=True)
+    return first, places.reshape(-1)

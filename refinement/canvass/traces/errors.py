@@ -24,7 +24,7 @@ class Code(str, Enum):
     """Compressed data are damaged."""
     LINE_TOO_LONG = "LINE_TOO_LONG"
     TOO_LARGE = "TOO_LARGE"
-    """It exceeds another limit of `canvass.traces.limits`."""
+    """It exceeds another limit of `canvass.traces.layout`."""
     EMPTY_LINE = "EMPTY_LINE"
     BAD_SYNTAX = "BAD_SYNTAX"
     """It is no JSON."""

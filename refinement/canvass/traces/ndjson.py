@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, Self, TypeVar, cast
 
 import msgspec
 import zstandard
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.errors import Code, TraceError, file_named_in_errors
-from canvass.traces.limits import MAX_LINE_BYTES
-from canvass.traces.schema import Event, Run, encode_lines, event_problem
+from canvass.traces.layout import MAX_LINE_BYTES
+from canvass.traces.schema import Event, Fact, FactKind, Run, encode_lines, event_problem
 from canvass.traces.streams import Source
 
 BLOCK_BYTES: Final = 1 << 16
@@ -36,25 +36,6 @@ _REFUSALS: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, Overflow
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Truncation:
-    """A stream that stops within a line."""
-
-    line: int
-    """The line that is incomplete, from 1."""
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Steps that are missing."""
-
-    line: int
-    """The line of the first event after the gap, from 1."""
-    step: int
-    """The first step after the gap."""
-
-
 class EventReader:
     """Events of one member's stream, in batches.
 
@@ -68,29 +49,35 @@ class EventReader:
         The member of the stream.
     member_count
         The number of members of the cluster, if known.
+    run_id
+        The run of the stream, for its facts.
 
     Attributes
     ----------
     member_id
         As given.
-    gaps
-        The first `MAX_GAPS` places where steps are missing, the beginning included.
-    truncated
-        After the last batch: where the stream stops within a line, or None.
+    facts
+        What is missing so far: the first `MAX_GAPS` gaps, the beginning included, and after the
+        last batch, where the stream stops within a line.
     lines
         Lines read so far.
     """
 
     def __init__(
-        self, source: Source, name: str, member_id: int, member_count: int | None = None
+        self,
+        source: Source,
+        name: str,
+        member_id: int,
+        member_count: int | None = None,
+        run_id: str = "",
     ) -> None:
         self._source = source
         self._name = name
         self.member_id = member_id
         self._member_count = member_count
         self._next_step = 0
-        self.gaps: list[Gap] = []
-        self.truncated: Truncation | None = None
+        self._run_id = run_id
+        self.facts: list[Fact] = []
         self.lines = 0
 
     def __iter__(self) -> Iterator[Event]:
@@ -124,11 +111,20 @@ class EventReader:
             except TraceError as error:
                 if not _is_cut(rest):
                     raise
-                self.truncated = Truncation(error.line, "the last line is incomplete")
+                self._note(FactKind.TRUNCATED, error.line, detail="the last line is incomplete")
             else:
                 yield events
-        if self.truncated is None and getattr(self._source, "cut", False):
-            self.truncated = Truncation(self.lines + 1, "the compressed file stops early")
+        if not self.is_truncated and getattr(self._source, "cut", False):
+            detail = "the compressed file stops early"
+            self._note(FactKind.TRUNCATED, self.lines + 1, detail=detail)
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the stream stops within a line; only known after the last batch."""
+        return any(fact.kind is FactKind.TRUNCATED for fact in self.facts)
+
+    def _note(self, kind: FactKind, line: int, step: int = NULL_VALUE, detail: str = "") -> None:
+        self.facts.append(Fact(kind, self._run_id, self.member_id, step, line, detail))
 
     def _block(self, block: bytes) -> list[Event]:
         """Decode whole lines."""
@@ -160,8 +156,8 @@ class EventReader:
         if step != due:
             if step < due:
                 problem = f"step {step} is not after step {due - 1}"
-            elif len(self.gaps) < MAX_GAPS:
-                self.gaps.append(Gap(number, step))
+            elif len(self.facts) < MAX_GAPS:
+                self._note(FactKind.GAP if number > 1 else FactKind.LATE_START, number, step)
         if problem:
             raise TraceError(Code.BAD_EVENT, self._name, number, 0, problem)
         self._next_step = step + 1

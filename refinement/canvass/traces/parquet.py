@@ -7,7 +7,8 @@ each run, so that a file can be checked alone. The columns are those of `canvass
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -28,25 +29,24 @@ from canvass.traces.arrow import (
     sources_of,
     to_table,
 )
-from canvass.traces.columns import EventColumns, Ints, from_events
+from canvass.traces.columns import EventColumns, Ints, join
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import (
     ACTION_MESSAGE_CODES,
     ID_BITS,
     INPUT_INDEX,
+    MAX_ID_DIGITS,
+    MAX_MEMBERS,
+    MAX_METADATA_BYTES,
+    MAX_RUNS,
     MESSAGE_COLUMNS,
     MESSAGE_FIELDS,
     MESSAGE_INDEX,
     NONE,
 )
-from canvass.traces.limits import (
-    MAX_ID_DIGITS,
-    MAX_MEMBERS,
-    MAX_METADATA_BYTES,
-    MAX_RUNS,
-)
 from canvass.traces.ndjson import MAX_GAPS, decode_document
-from canvass.traces.schema import Event, Fact, FactKind, Run, Source, encode
+from canvass.traces.run import Corpus, RunFolder
+from canvass.traces.schema import Fact, FactKind, Run, Source, encode
 from canvass.traces.streams import open_regular
 
 _ABSENT: Final = np.array(
@@ -58,41 +58,30 @@ _ABSENT: Final = np.array(
 )
 """The columns that have -1, by message type; the last row is for no message."""
 NOT_IN_ORDER: Final = "the rows are not in the order of run, member and step"
+STEP_TWICE: Final = "a step is there twice, or several runs have the id"
 _VOTE: Final = MESSAGE_TYPES.index(Vote)
 _ID_LIMIT: Final = 10**MAX_ID_DIGITS
 _ID_NUMBER: Final = (1 << ID_BITS) - 1
 
 
-def column_problems(columns: EventColumns) -> dict[int, tuple[int, str]]:
-    """Find rows that a strict reader of lines would refuse.
+def column_problems(columns: EventColumns) -> list[tuple[int, str]]:
+    """Find rows that a strict reader of lines would refuse, whatever the rows before them are.
 
     Returns
     -------
-    dict
-        For each run with such rows, by its number: the first of them, and the reason.
-
-    Notes
-    -----
-    The steps of a member must ascend. Gaps are allowed.
+    list
+        For each reason and run with such rows the first of them.
     """
     found: list[tuple[int, str]] = []
 
     def refuse(bad: NDArray[np.bool_], reason: str) -> None:
         if bad.any():
             _, first = np.unique(columns.run[bad], return_index=True)
-            rows = np.flatnonzero(bad)[first]
-            found.extend((row, reason) for row in rows.tolist() if row >= columns.context)
+            found.extend((row, reason) for row in np.flatnonzero(bad)[first].tolist())
 
-    member, step = columns.member, columns.step
+    member = columns.member
     refuse((member < 0) | (member >= columns.member_count), "no such member")
-    refuse(step < 0, "step is negative")
-    same = columns.run[1:] == columns.run[:-1]
-    stays = same & (member[1:] == member[:-1])
-    refuse(
-        np.append(False, stays & (step[1:] == step[:-1])),
-        "a step is there twice, or several runs have the id",
-    )
-    refuse(np.append(False, stays & (step[1:] < step[:-1])), "steps do not ascend")
+    refuse(columns.step < 0, "step is negative")
     for name in ("active", "accepted"):
         mask = columns.inputs[:, INPUT_INDEX[name]]
         refuse(
@@ -113,10 +102,7 @@ def column_problems(columns: EventColumns) -> dict[int, tuple[int, str]]:
     sends = columns.sends
     bad = _bad_message(sends) | (message_id_senders(sends) != member[row_of])
     refuse(_any_of(bad, row_of, len(columns)), "a send with fields out of range")
-    firsts: dict[int, tuple[int, str]] = {}
-    for row, reason in sorted(found, key=lambda problem: problem[0]):
-        firsts.setdefault(int(columns.run[row]), (row, reason))
-    return firsts
+    return found
 
 
 def message_id_senders(messages: Ints) -> Ints:
@@ -139,10 +125,11 @@ def row_problems(
     finder
         Knows the rows before.
     """
-    found = dict.fromkeys(finder.look(columns), NOT_IN_ORDER)
-    for number, (row, reason) in column_problems(columns).items():
+    of_order = finder.look(columns)
+    found = {columns.runs[columns.run[row]]: it for row, it in of_order if it == NOT_IN_ORDER}
+    for row, reason in sorted([*of_order, *column_problems(columns)], key=lambda one: one[0]):
         place = f"member {columns.member[row]}, step {columns.step[row]}"
-        found.setdefault(columns.runs[number], f"{place}: {reason}")
+        found.setdefault(columns.runs[columns.run[row]], f"{place}: {reason}")
     for number, run_id in enumerate(columns.runs):
         if run_id not in runs:
             found[run_id] = "it is not in the metadata"
@@ -279,99 +266,51 @@ class _OpenFile:
         self._writer.close()
 
 
-class DatasetWriter:
-    """Writes runs to a new data set.
+def write_dataset(
+    corpus: Corpus,
+    root: Path,
+    *,
+    events_per_file: int = EVENTS_PER_FILE,
+    events_per_row_group: int = EVENTS_PER_ROW_GROUP,
+) -> tuple[int, int]:
+    """Convert run folders to a new data set; return the numbers of runs and events.
 
     Parameters
     ----------
+    corpus
+        The run folders.
     root
-        The folder; it is made if it does not exist, and must have no Parquet files.
+        The folder of the data set; it is made if it does not exist, and must have no Parquet files.
 
-    Notes
-    -----
-    For each run call `begin`, then `add` for each member in step order, then `end`.
+    Raises
+    ------
+    TraceError
+        If the corpus has an entry that is no run. The runs before it stay in the data set.
     """
-
-    def __init__(
-        self,
-        root: Path,
-        *,
-        events_per_file: int = EVENTS_PER_FILE,
-        events_per_row_group: int = EVENTS_PER_ROW_GROUP,
-    ) -> None:
-        root.mkdir(parents=True, exist_ok=True)
-        if any(root.glob("*.parquet")):
-            raise FileExistsError(f"{root} holds a data set already")
-        self._root = root
-        self._events_per_file = events_per_file
-        self._row_group = events_per_row_group
-        self._open: dict[int, _OpenFile] = {}
-        self._numbers: dict[int, int] = {}
-        self._run: Run | None = None
-
-    def begin(self, run: Run) -> None:
-        """Begin a run."""
-        if self._run is not None:
-            raise ValueError("the run before has not ended")
-        self._run = run
-        count = run.member_count
-        if count not in self._open:
-            number = self._numbers.setdefault(count, 0)
-            path = self._root / f"events-{count}-{number:05d}.parquet"
-            self._numbers[count] += 1
-            self._open[count] = _OpenFile(path, count, self._row_group)
-
-    def add(self, member_id: int, events: Sequence[Event]) -> None:
-        """Write the next events of a member of the run."""
-        if self._run is None:
-            raise ValueError("no run was begun")
-        if events:
-            columns = from_events(self._run.run_id, member_id, events)
-            self.add_columns(columns, [event.source for event in events])
-
-    def add_columns(
-        self, columns: EventColumns, sources: Sequence[Source | None] | None = None
-    ) -> None:
-        """Write the next events of a member of the run, without the context row.
-
-        Parameters
-        ----------
-        columns
-            The events.
-        sources
-            The source of each event without the context row; None if no event has a source.
-        """
-        if self._run is None:
-            raise ValueError("no run was begun")
-        if columns.member_count != self._run.member_count or columns.runs != (self._run.run_id,):
-            raise ValueError(
-                f"events of the run {self._run.run_id} with its {self._run.member_count} members "
-                "are due"
-            )
-        self._open[self._run.member_count].add(to_table(columns, sources))
-
-    def end(self, facts: Iterable[Fact] = ()) -> None:
-        """End the run, with the facts of what is missing from it."""
-        if self._run is None:
-            raise ValueError("no run was begun")
-        run, self._run = self._run, None
-        file = self._open[run.member_count]
-        file.entries.append(RunEntry(run, tuple(facts)))
-        if file.events >= self._events_per_file:
-            self._open.pop(run.member_count).close()
-
-    def close(self) -> None:
-        """Finish all files."""
-        while self._open:
-            self._open.popitem()[1].close()
-
-    def __enter__(self) -> Self:
-        """Give the writer."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Finish all files."""
-        self.close()
+    root.mkdir(parents=True, exist_ok=True)
+    if any(root.glob("*.parquet")):
+        raise FileExistsError(f"{root} holds a data set already")
+    opened, files, runs, events = dict[int, _OpenFile](), Counter[int](), 0, 0
+    try:
+        for folder in corpus.run_folders():
+            count = folder.run.member_count
+            if count not in opened:
+                path = root / f"events-{count}-{files[count]:05d}.parquet"
+                opened[count] = _OpenFile(path, count, events_per_row_group)
+                files[count] += 1
+            file = opened[count]
+            for member_id in folder.streams:
+                for columns, sources in folder.sourced_columns(member_id):
+                    file.add(to_table(columns, sources))
+                    events += len(columns)
+            file.entries.append(RunEntry(folder.run, tuple(folder.facts)))
+            runs += 1
+            if file.events >= events_per_file:
+                opened.pop(count).close()
+    finally:
+        for file in opened.values():
+            file.close()
+    return runs, events
 
 
 def _statistics_of(row_group: Any, column: str) -> Any:
@@ -477,20 +416,19 @@ class DatasetFile:
         return any(found.min <= run_id <= found.max for run_id in run_ids)
 
     def read(self, run_ids: Collection[str] | None = None) -> Iterator[tuple[Any, EventColumns]]:
-        """Yield the same tables, each with its events in columns with context rows.
+        """Yield the same tables, each with its events in columns.
 
         Raises
         ------
         TraceError
             At the first row that is not an event of a run in the metadata.
         """
-        before = None
         finder = FactFinder()
         for table in self.tables(run_ids):
-            before = self._guard(lambda: from_table(table, before))  # noqa: B023
-            for reason in row_problems(before, self.runs, finder).values():
+            columns = self._guard(lambda: from_table(table))  # noqa: B023
+            for reason in row_problems(columns, self.runs, finder).values():
                 raise self._error(Code.BAD_EVENT, reason)
-            yield table, before
+            yield table, columns
 
     def sources(self, table: Any) -> list[Source | None]:
         """Give the source of each row of one of the tables; see `canvass.traces.arrow`."""
@@ -520,25 +458,33 @@ class FactFinder:
     def __init__(self) -> None:
         self._streams: dict[str, list[int]] = {}
         """By run the members whose streams have begun."""
-        self._last = ("", NONE)
+        self._last = ("", NONE, NONE)
+        """Run, member and step of the last row."""
         self._facts: dict[str, list[Fact]] = {}
 
-    def look(self, columns: EventColumns) -> set[str]:
-        """Add the next batch; give the runs whose members are not in ascending order."""
-        wrong = set()
+    def look(self, columns: EventColumns) -> list[tuple[int, str]]:
+        """Add the next batch; give the rows that are not in order, each with the reason.
+
+        The steps of a member must ascend, its run's members too. Gaps are allowed.
+        """
+        wrong = []
         for row in np.flatnonzero(columns.predecessor == NONE).tolist():
-            run, member = columns.runs[int(columns.run[row])], int(columns.member[row])
-            step, own = int(columns.step[row]), self._streams.setdefault(run, [])
-            stays = (run, member) == self._last
-            if not stays and own and (run != self._last[0] or member <= own[-1]):
-                wrong.add(run)
-            self._last = run, member
+            (run, member, step), last = _place(columns, row), self._last
+            if row:
+                last = _place(columns, row - 1)
+            own, stays = self._streams.setdefault(run, []), (run, member) == last[:2]
+            if not stays and own and (run != last[0] or member <= own[-1]):
+                wrong.append((row, NOT_IN_ORDER))
             if not stays:
                 own.append(member)
+            elif step <= last[2]:
+                twice = step == last[2]
+                wrong.append((row, STEP_TWICE if twice else "steps do not ascend"))
             facts = self._facts.setdefault(run, [])
-            if row >= columns.context and (stays or step) and len(facts) < MAX_GAPS:
+            if step != (last[2] + 1 if stays else 0) and len(facts) < MAX_GAPS:
                 kind = FactKind.GAP if stays else FactKind.LATE_START
                 facts.append(Fact(kind, run, member, step))
+        self._last = _place(columns, -1) if len(columns) else self._last
         return wrong
 
     def facts_of(self, entry: RunEntry) -> list[Fact]:
@@ -561,3 +507,43 @@ class FactFinder:
                 if (fact.kind, fact.member_id, fact.step) not in known
             ),
         ]
+
+
+def _place(columns: EventColumns, row: int) -> tuple[str, int, int]:
+    return columns.runs[columns.run[row]], int(columns.member[row]), int(columns.step[row])
+
+
+def read_runs(
+    path: Path, only: Collection[str] | None = None
+) -> Iterator[tuple[RunEntry, EventColumns | None]]:
+    """Yield whole runs with what is missing from them, and their events; None without events.
+
+    Parameters
+    ----------
+    path
+        A run folder, or a file of a data set.
+    only
+        The ids of the wanted runs in a file. Default: all.
+
+    Raises
+    ------
+    TraceError
+        If it is neither.
+    """
+    parts: dict[str, list[EventColumns]] = {}
+    if path.suffix != ".parquet" or path.is_dir():
+        folder = RunFolder(path)
+        parts[folder.run.run_id] = list(folder.columns())
+        entries = [RunEntry(folder.run, tuple(folder.facts))]
+    else:
+        finder = FactFinder()
+        with DatasetFile(path) as file:
+            for columns in file.batches(only):
+                finder.look(columns)
+                for part in columns.split_runs():
+                    parts.setdefault(part.runs[0], []).append(part)
+            wanted = (one for one in file.runs.values() if only is None or one.run.run_id in only)
+            entries = [RunEntry(one.run, tuple(finder.facts_of(one))) for one in wanted]
+    for entry in entries:
+        own = parts.get(entry.run.run_id)
+        yield entry, join(own) if own else None

@@ -16,7 +16,7 @@ from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.ports import StepRecorder
 from canvass.traces.actions import Action
-from canvass.traces.limits import MAX_LINE_BYTES
+from canvass.traces.layout import MAX_LINE_BYTES
 from canvass.traces.ndjson import EventReader, EventWriter, checked_line, decode_run
 from canvass.traces.schema import (
     Event,
@@ -99,7 +99,7 @@ class StreamRecorder:
                 self._step = event.step + 1
                 if event.sends:
                     self._number = int(event.sends[-1].id.split(":")[1]) + 1
-        _mend(path, cut=reader.truncated is not None)
+        _mend(path, cut=reader.is_truncated)
 
     def record(
         self,

@@ -13,17 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from canvass.traces.columns import EventColumns, read_columns
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.limits import MAX_RUN_JSON_BYTES, MAX_RUNS
+from canvass.traces.layout import MAX_RUN_JSON_BYTES, MAX_RUNS
 from canvass.traces.ndjson import EventReader, decode_run
 from canvass.traces.schema import Event, Fact, FactKind, Run, Source
 from canvass.traces.streams import StreamFile, read_small
-
-if TYPE_CHECKING:
-    from canvass.traces.parquet import DatasetWriter
 
 RUN_FILE: Final = "run.json"
 _STREAM: Final = re.compile(r"member-(0|[1-9][0-9]?)\.ndjson(?:\.gz|\.zst)?")
@@ -121,21 +118,16 @@ class RunFolder:
     def _reader(self, member_id: int) -> Iterator[EventReader]:
         path = self.streams[member_id]
         with StreamFile(path) as source:
-            yield EventReader(source, str(path), member_id, self.run.member_count)
+            run = self.run
+            yield EventReader(source, str(path), member_id, run.member_count, run.run_id)
 
     def _note(self, reader: EventReader) -> None:
         """Add to `facts` what is missing from a stream that was read to its end."""
-        run_id, member_id = self.run.run_id, reader.member_id
-        for gap in reader.gaps:
-            kind = FactKind.GAP if gap.line > 1 else FactKind.LATE_START
-            self.facts.append(Fact(kind, run_id, member_id, gap.step, gap.line))
-        cut = reader.truncated
-        if cut is not None:
-            kind, detail = FactKind.TRUNCATED, cut.reason
-            self.facts.append(Fact(kind, run_id, member_id, line=cut.line, detail=detail))
+        self.facts += reader.facts
+        member_id = reader.member_id
         self.check_steps(member_id, reader.lines)
         if not reader.lines and member_id not in self.run.without_steps:
-            self.facts.append(Fact(FactKind.EMPTY_STREAM, run_id, member_id))
+            self.facts.append(Fact(FactKind.EMPTY_STREAM, self.run.run_id, member_id))
 
     def check_steps(self, member_id: int, steps: int) -> None:
         """Check that a stream has no step if ``run.json`` says that its member took none.
@@ -269,8 +261,6 @@ class Corpus:
     units
         Run folders and Parquet files by path, in the order of their names; a `TraceError` for an
         entry that cannot be a run.
-    runs
-        Number of runs read so far, the current one included.
 
     Raises
     ------
@@ -282,8 +272,6 @@ class Corpus:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.units: list[Path | TraceError] = []
-        self.runs = 0
-        self._ids: set[str] = set()
         if _is_file(path):
             self.units.append(path)
             return
@@ -324,12 +312,6 @@ class Corpus:
             if isinstance(unit, TraceError):
                 raise unit
 
-    def _enter(self, run: Run, name: str) -> None:
-        if run.run_id in self._ids:
-            raise TraceError(Code.AMBIGUOUS, name, 0, 0, f"a second run {run.run_id}")
-        self._ids.add(run.run_id)
-        self.runs += 1
-
     def run_folders(self) -> Iterator[RunFolder]:
         """Open one run folder after the other.
 
@@ -339,26 +321,11 @@ class Corpus:
             If the corpus has an entry that cannot be a run, or a malformed run.
         """
         self.need_paths()
+        ids = set[str]()
         for path in self.folders:
             folder = RunFolder(path)
-            self._enter(folder.run, str(path))
+            run_id = folder.run.run_id
+            if run_id in ids:
+                raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, f"a second run {run_id}")
+            ids.add(run_id)
             yield folder
-
-
-def write_dataset(corpus: Corpus, writer: DatasetWriter) -> int:
-    """Convert run folders to a data set; return the number of events.
-
-    Raises
-    ------
-    TraceError
-        If the corpus has an entry that is no run. The runs before it stay in the data set.
-    """
-    count = 0
-    for folder in corpus.run_folders():
-        writer.begin(folder.run)
-        for member_id in folder.streams:
-            for batch, sources in folder.sourced_columns(member_id):
-                count += len(batch) - batch.context
-                writer.add_columns(batch, sources)
-        writer.end(folder.facts)
-    return count

@@ -26,7 +26,7 @@ from canvass.cluster.messages import NULL_VALUE, Int64, Message
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import HARDENED, HAZARDS, Rules
 from canvass.traces.actions import ACTION_INPUTS, Action
-from canvass.traces.limits import (
+from canvass.traces.layout import (
     MAX_ID_DIGITS,
     MAX_INT,
     MAX_LOG_CHECKSUMS,

@@ -16,12 +16,11 @@ from canvass.aeron_driver.run_steps import Collected, as_driven, collect, drive_
 from canvass.aeron_driver.stream import OK, Answers, Cells
 from canvass.cli.main import run
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import step_keys, steps_of
 from canvass.conformance.diagnose import load
+from canvass.conformance.sequence import steps_of
 from canvass.selftest.runs import record_run
-from canvass.steps.kernel import Status
-from canvass.steps.question import step_of
-from canvass.steps.step import Step, input_of
+from canvass.steps.kernel import Status, canonical_keys
+from canvass.steps.step import Step, input_of, step_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import member_of, message_of
 from canvass.traces.layout import MESSAGE_INDEX
@@ -45,7 +44,7 @@ def recorded_steps(folder: Path) -> Iterator[tuple[Step, Rules]]:
     run = RunFolder(folder)
     for columns in run.columns():
         steps = steps_of(columns, [run.run])
-        _, status = step_keys(steps, columns, [run.run])
+        _, status = canonical_keys(steps, [run.run.rules])
         for row in np.flatnonzero(status == Status.KEYED).tolist():
             yield step_of(steps, row), run.run.rules
 
@@ -109,7 +108,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, found: Collected, *, wrong: int =
 
     def take_all(_driver: Any, _layout: Any, requests: Iterator[Cells]) -> Iterator[Answers]:
         by_request = {
-            steps.requests(np.array([2 * row]), np.array([2 * row + 1])).tobytes(): row
+            steps.requests(np.array([2 * row]), np.array([row])).tobytes(): row
             for row in range(len(distinct.steps))
         }
         done = 0

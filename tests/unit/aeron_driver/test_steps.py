@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import astuple
 
 from canvass.aeron_driver.comparison import (
     KNOWN,
@@ -29,9 +30,9 @@ from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import CommitPosition
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.steps.step import message_cells, record_cells
-from canvass.steps.step import state_cells as cells_of_state
 from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.columns import message_rows
+from canvass.traces.columns import state_cells as cells_of_state
 from canvass.traces.layout import STATE_ENUMS, STATE_INDEX
 
 LAYOUT = StreamLayout(3, 4)
@@ -43,7 +44,7 @@ def row_of(*entries: tuple[int, int, int], **fields: int) -> Cells:
     state = np.array([cells_of_state(member)])
     for name, cell in fields.items():
         state[0, STATE_INDEX[name]] = cell
-    records = np.array([[record_cells(record) for record in member.members]])
+    records = np.array([[astuple(record) for record in member.members]])
     log = np.array(entries).reshape(-1, 3)
     return state_cells(LAYOUT, state, records, np.array([0, len(log)]), log)
 
@@ -116,7 +117,7 @@ def test_only_the_disk_is_compared_for_a_terminated_member() -> None:
 
 def row_of_message(sent: CommitPosition) -> list[int]:
     """A message without peer and id."""
-    code, _, _, *fields = message_cells(sent)
+    code, _, _, *fields = message_rows([(sent, -1, "")])[0].tolist()
     return [code, *fields]
 
 

@@ -22,7 +22,7 @@ from canvass.traces.aeron_log.records import (
     ProcessStart,
     TruncatedLine,
 )
-from canvass.traces.limits import MAX_LINE_BYTES
+from canvass.traces.layout import MAX_LINE_BYTES
 from support.aeron_lines import HEADER, STARTED, commit, read, text
 from support.examples import examples
 

@@ -20,7 +20,7 @@ from canvass.explanation.changes import Changes
 from canvass.explanation.explanation import explain
 from canvass.explanation.reading import read, read_growing
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.limits import MAX_LINE_BYTES
+from canvass.traces.layout import MAX_LINE_BYTES
 from support.aeron_runs import lines_of
 from support.aeron_story import StoryLog, lead, write_story
 

@@ -14,7 +14,7 @@ from canvass.graph import GraphError
 from canvass.graph.artifact import FILES, open_graph
 from canvass.graph.build import cache_folder, load_model
 from canvass.spec import load_manifest
-from canvass.steps.distinct import EDGES_FILE, KEYS_FILE
+from canvass.steps.answers import EDGES_FILE, KEYS_FILE
 from support.graphs import graph_of
 
 pytestmark = pytest.mark.tlc

@@ -10,7 +10,7 @@ import pytest
 from canvass.cluster.rules import HAZARDS
 from canvass.models.model_run import Standing, compare, with_rules
 from canvass.spec import ModelEntry, find_file, spec_root
-from canvass.steps.revisions import overrides
+from canvass.steps.oracle import overrides
 from canvass.tlc.results import CheckResult, Outcome, Violation
 from canvass.tlc.workspace import read_config
 from support.tiny_spec import model

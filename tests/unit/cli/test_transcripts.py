@@ -20,9 +20,9 @@ from canvass.cli.output import Stages
 from canvass.cluster.rules import Rules
 from canvass.graph.dump_import import import_dump
 from canvass.selftest.runs import record_run
-from canvass.traces.parquet import DatasetWriter
+from canvass.traces.parquet import write_dataset
 from canvass.traces.recorder import RunRecorder
-from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.run import Corpus
 from canvass.traces.schema import Run
 from support import corruptions
 from support.aeron_disk_captures import COMMITTED
@@ -55,8 +55,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("monday", "tuesday"):
         shutil.copytree(SAMPLES[0], root / "folders" / name)
         record_run(root / "corpus" / name, Rules.of("1.50"), 2, 50, run_id=name)
-    with DatasetWriter(root / "set") as writer:
-        write_dataset(Corpus(root / "corpus"), writer)
+    write_dataset(Corpus(root / "corpus"), root / "set")
     for name, given in (("a", "logs"), ("b", "run"), ("a b\n", "run"), ("z", "bad")):
         shutil.copytree(root / given, root / "mixed" / name)
     (root / "mixed" / "link").symlink_to(root / "run")

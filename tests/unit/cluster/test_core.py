@@ -15,7 +15,7 @@ from canvass.cluster.messages import MESSAGE_TYPES, RequestVote
 from canvass.cluster.names import action_name
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.steps.revisions import MODULES, overrides
+from canvass.steps.oracle import REVISION_MODULES, overrides
 from canvass.traces.actions import Action
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -74,7 +74,9 @@ def test_rules_of_elections_and_their_guards_bear_the_names_of_the_spec() -> Non
     assert (
         operators("Election") - handlers - functions("predicates", "transitions") - set(overridden)
     ) == {"Recovered"}
-    assert handlers - set().union(*map(operators, ("Election", "MemberState", *MODULES))) == {
+    assert handlers - set().union(
+        *map(operators, ("Election", "MemberState", *REVISION_MODULES))
+    ) == {
         *("AppendPosition", "WithoutCatchupReplay"),  # that sends or writes one value
     }
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from canvass.cluster.rules import Rules
 from canvass.conformance import check
-from canvass.conformance.junit import to_junit
+from canvass.conformance.documents import to_junit
 from canvass.conformance.report import notes
 from canvass.conformance.verdict import (
     CorpusVerdict,
@@ -34,8 +34,8 @@ from canvass.conformance.verify import check_run, check_units, make_lookup
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import AnswersWarning
 from canvass.traces import parquet
-from canvass.traces.parquet import RUNS_KEY, DatasetWriter
-from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.parquet import RUNS_KEY, write_dataset
+from canvass.traces.run import Corpus
 from support import corruptions
 from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
@@ -401,8 +401,7 @@ def test_check_an_unknown_hardening_in_a_data_set_stops_no_other_run(
         header = json.loads((good_run / "run.json").read_text())
         header |= {"runId": name, "hardening": hardening}
         (tmp_path / "runs" / name / "run.json").write_text(json.dumps(header))
-    with DatasetWriter(tmp_path / "data") as writer:
-        write_dataset(Corpus(tmp_path / "runs"), writer)
+    write_dataset(Corpus(tmp_path / "runs"), tmp_path / "data")
 
     found = check_corpus([tmp_path / "data"], core_lookup())
 
@@ -428,8 +427,7 @@ def test_check_a_run_of_a_data_set_alone_has_the_verdict_that_it_has_among_other
         corrupted(corpus / f"run-{seed:02}", folder, spoils.get(seed, lambda _: None))
         header = json.loads((folder / "run.json").read_text()) | {"runId": folder.name}
         (folder / "run.json").write_text(json.dumps(header))
-    with DatasetWriter(tmp_path / "data", events_per_row_group=170) as writer:
-        write_dataset(Corpus(tmp_path / "runs"), writer)
+    write_dataset(Corpus(tmp_path / "runs"), tmp_path / "data", events_per_row_group=170)
 
     together = check_corpus([tmp_path / "data"], LOOKUP).runs
 
@@ -452,8 +450,7 @@ def test_check_the_order_of_a_dictionary_of_runs_does_not_matter(
         spoil = corruptions.untouched_field if name == "a" else lambda _: None
         header = json.loads((corrupted(good_run, folder, spoil) / "run.json").read_text())
         (folder / "run.json").write_text(json.dumps(header | {"runId": name}))
-    with DatasetWriter(tmp_path / "data") as writer:
-        write_dataset(Corpus(tmp_path / "runs"), writer)
+    write_dataset(Corpus(tmp_path / "runs"), tmp_path / "data")
     (path,) = (tmp_path / "data").iterdir()
     table, metadata = pq.read_table(path), pq.read_metadata(path).metadata
     codes = pa.array([names.index(name) for name in table["run"].to_pylist()], pa.int32())
@@ -496,7 +493,6 @@ def mixed(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path
 def test_check_clocks_do_not_matter(
     mixed: list[Path], tmp_path_factory: pytest.TempPathFactory, skews: list[int]
 ) -> None:
-    lookup = core_lookup()
     for path in mixed:
         folder = tmp_path_factory.mktemp("skewed") / "run"
         shutil.copytree(path, folder)
@@ -506,7 +502,7 @@ def test_check_clocks_do_not_matter(
                 line["timeNs"] = line["timeNs"] + skews[member]
         write_streams(folder, streams)
 
-        assert essence(check_run(folder, lookup)) == essence(check_run(path, lookup))
+        assert essence(check_run(folder, LOOKUP)) == essence(check_run(path, LOOKUP))
 
 
 def test_check_compression_does_not_matter(mixed: list[Path], tmp_path: Path) -> None:
@@ -528,8 +524,7 @@ def test_check_parquet_and_where_it_is_split_do_not_matter(
     lookup = core_lookup()
     for number, path in enumerate(mixed):
         folder = tmp_path / str(number)
-        with DatasetWriter(folder, events_per_row_group=row_group) as writer:
-            write_dataset(Corpus(path), writer)
+        write_dataset(Corpus(path), folder, events_per_row_group=row_group)
 
         (found,) = check_corpus([folder], lookup).runs
 

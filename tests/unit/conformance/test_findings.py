@@ -17,10 +17,9 @@ from canvass.conformance.check import check
 from canvass.conformance.findings import Findings, from_question, key_of
 from canvass.conformance.verdict import RunVerdict
 from canvass.conformance.verify import decide
-from canvass.steps.answers import REFUSED, Answers
-from canvass.steps.distinct import KeyTable
-from canvass.traces.parquet import DatasetFile, DatasetWriter, RunEntry
-from canvass.traces.run import Corpus, write_dataset
+from canvass.steps.answers import REFUSED, Answers, KeyTable
+from canvass.traces.parquet import DatasetFile, RunEntry, write_dataset
+from canvass.traces.run import Corpus
 from support import corruptions
 from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
@@ -61,8 +60,7 @@ class Set(NamedTuple):
 def data(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Set:
     """The same runs as a table."""
     folder = tmp_path_factory.mktemp("set")
-    with DatasetWriter(folder) as writer:
-        write_dataset(Corpus(runs), writer)
+    write_dataset(Corpus(runs), folder)
     (path,) = folder.iterdir()
     with DatasetFile(path) as file:
         return Set(pa.concat_tables([*file.tables()]), file.runs)
@@ -101,7 +99,7 @@ def test_the_sizes_of_batches_do_not_matter(data: Set, drawn: st.DataObject) -> 
             yield from data.table.slice(start, size).combine_chunks().to_batches()
             start, number = start + size, number + 1
 
-    answers = LOOKUP.tables
+    answers = LOOKUP.answers
     assert verdicts(check(batches(), answers, data.entries)) == verdicts(data.check(answers))
 
 
@@ -128,9 +126,9 @@ def test_a_run_that_is_no_trace_is_malformed_and_the_others_are_checked(data: Se
     names[row] = "NoSuchAction"
     wrong = data.table.set_column(place, "action", pa.array(names))
 
-    findings = check(wrong, LOOKUP.tables, data.entries)
+    findings = check(wrong, LOOKUP.answers, data.entries)
 
-    expected = verdicts(data.check(LOOKUP.tables))
+    expected = verdicts(data.check(LOOKUP.answers))
     found = verdicts(findings)
     assert found.pop("bad-2")[0] == "MALFORMED"
     expected.pop("bad-2")
@@ -141,7 +139,7 @@ def test_rows_out_of_order_are_malformed(data: Set) -> None:
     again = pa.concat_tables([data.table, data.table.slice(0, 10)])
     first = data.table["run"][0].as_py()
 
-    findings = check(again, LOOKUP.tables, data.entries)
+    findings = check(again, LOOKUP.answers, data.entries)
 
     reasons = {each.verdict.run_id: each.verdict.reason for each in findings.runs}
     assert reasons[first].endswith(": the rows are not in the order of run, member and step")

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from canvass.conformance.differences import Difference
-from canvass.conformance.html import to_html
+from canvass.conformance.diagnose import Difference
+from canvass.conformance.documents import to_html
 from canvass.conformance.operators import Operator
 from canvass.conformance.report import Case, Place, make_case, make_cases
 from canvass.conformance.verdict import CorpusVerdict, Divergence, RunVerdict, Verdict

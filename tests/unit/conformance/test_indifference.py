@@ -10,7 +10,6 @@ import gzip
 import json
 import random
 import shutil
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,13 +19,12 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.conformance.batch import rows_of
 from canvass.conformance.check import Checker
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_run
 from canvass.traces import parquet
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, RunFolder, write_dataset
+from canvass.traces.parquet import RunEntry, write_dataset
+from canvass.traces.run import Corpus, RunFolder
 from support import corruptions
 from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
@@ -103,8 +101,7 @@ def test_verdict_clocks_compression_and_format_do_not_matter(
     where = folder
     if data.draw(st.booleans(), label="Parquet"):
         where = folder.parent / "set"
-        with DatasetWriter(where) as writer:
-            write_dataset(Corpus(folder), writer)
+        write_dataset(Corpus(folder), where)
 
     with pytest.MonkeyPatch.context() as patch:
         size = data.draw(st.integers(20, 700), label="events in a batch")
@@ -122,16 +119,13 @@ def test_verdict_it_does_not_matter_where_streams_are_split(
     """Between any two events."""
     number = data.draw(st.integers(0, RUNS - 1))
     folder = RunFolder(runs[number])
-    run_id = folder.run.run_id
-    checker = Checker(LOOKUP.tables)
-    check = checker.begin("", run_id, folder.run)
+    checker = Checker(LOOKUP.answers)
+    checker.begin("", {folder.run.run_id: RunEntry(folder.run)})
     for columns in folder.columns():
-        first, count = columns.context, len(columns)
-        cuts = data.draw(st.sets(st.integers(first, count), max_size=4))
-        for start, end in pairwise(sorted({first, count, *cuts})):
-            part = rows_of(columns, max(start - 1, 0), end, run_id)
-            checker.take({run_id: check}, replace(part, context=min(start, 1)))
-    checker.end(check, folder.facts)
+        cuts = data.draw(st.sets(st.integers(0, len(columns)), max_size=4))
+        for start, end in pairwise(sorted({0, len(columns), *cuts})):
+            checker.take(columns.rows(start, end))
+    checker.end(folder.facts)
 
     (found,) = checker.findings().runs
 

@@ -8,18 +8,11 @@ import numpy as np
 import pytest
 
 from canvass.conformance.causality import (
+    CYCLE,
+    NO_LEADER,
     NOT_GRANTED,
     NOT_LED,
     NOT_REACHED,
-    Order,
-    cut_short,
-    find_leaderships,
-    order_causes,
-    rows_before,
-)
-from canvass.conformance.kernel_order import (
-    CYCLE,
-    NO_LEADER,
     NOT_SENT,
     NOT_WRITTEN,
     OTHER_CONTENT,
@@ -27,11 +20,15 @@ from canvass.conformance.kernel_order import (
     OVERTAKEN,
     RECEIVED_TWICE,
     SOUND,
-    content_hashes,
+    Order,
+    cut_short,
+    find_leaderships,
+    order_causes,
     order_steps,
+    rows_before,
 )
 from canvass.conformance.operators import find_operator
-from canvass.conformance.sequence import Sequence
+from canvass.conformance.sequence import Sequence, content_hashes
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.traces.layout import MESSAGE_COLUMNS
 from support.sequences import CLOSED, LEADER, Happening, exchanged, sequence_of

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from canvass.conformance.junit import to_junit
+from canvass.conformance.documents import to_junit
 from canvass.conformance.verdict import (
     CorpusVerdict,
     Divergence,

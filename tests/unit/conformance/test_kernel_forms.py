@@ -13,15 +13,15 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from canvass.conformance import kernel_logs, kernel_order, verify
-from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance import causality, safety_monitors, verify
 from canvass.steps import jit
 from canvass.steps import kernel as step_kernel
+from canvass.steps.answers import StepLookup
 from canvass.steps.oracle import Answer
 
 KERNELS: dict[ModuleType, tuple[str, ...]] = {
-    kernel_logs: ("replay_logs",),
-    kernel_order: ("match_receipts", "order_steps"),
+    safety_monitors: ("replay_logs",),
+    causality: ("match_receipts", "order_steps"),
     step_kernel: ("canonicalise",),
 }
 

@@ -12,11 +12,6 @@ import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.step_lookup import (
-    RULE_MODULES,
-    StepLookup,
-    spec_digest,
-)
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import (
     check_units,
@@ -28,12 +23,20 @@ from canvass.graph.artifact import Counts, GraphRules, Manifest
 from canvass.graph.folders import write_manifest
 from canvass.selftest.runs import record_run
 from canvass.spec.files import module_digest, spec_root
-from canvass.steps import tables as step_tables
-from canvass.steps.answers import ALLOWED, IN_TABLE, UNKNOWN, Answers, shipped_answers
-from canvass.steps.distinct import KeyTable
+from canvass.steps import frames
+from canvass.steps.answers import (
+    ALLOWED,
+    IN_TABLE,
+    RULE_MODULES,
+    UNKNOWN,
+    Answers,
+    KeyTable,
+    StepLookup,
+    shipped_answers,
+    spec_digest,
+)
 from canvass.steps.oracle import Answer
-from canvass.steps.question import Question, question_of
-from canvass.steps.step import Step
+from canvass.steps.step import Question, Step, question_of
 from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
 
@@ -50,18 +53,18 @@ def test_the_steps_that_ship_are_those_of_this_spec() -> None:
 
 def test_answers_of_another_canonical_form_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key says only what the form keeps: another form has other steps under it."""
-    before, tables = spec_digest(), step_tables.tables()
+    before, tables = spec_digest(), frames.tables()
     lookups = tables.lookups.copy()
     lookups[0] ^= 1
 
-    monkeypatch.setattr(step_tables, "tables", lambda: tables._replace(lookups=lookups))
+    monkeypatch.setattr(frames, "tables", lambda: tables._replace(lookups=lookups))
 
     assert spec_digest() != before
 
 
 @pytest.mark.parametrize("changed", ["modules", "form", "no form"])
 def test_a_graph_of_another_spec_or_form_is_not_looked_in(tmp_path: Path, changed: str) -> None:
-    form = {"form": "0" * 64, "no form": None}.get(changed, step_tables.form_digest())
+    form = {"form": "0" * 64, "no form": None}.get(changed, frames.form_digest())
     modules = {f"{name}.tla": module_digest(spec_root() / f"{name}.tla") for name in RULE_MODULES}
     other = "0" * 64
     manifest = Manifest(
@@ -88,8 +91,8 @@ def test_verification_knows_the_steps_that_ship_unless_no_answers_are_to_be_used
 ) -> None:
     keys = shipped_answers(spec_digest()).keys[:100]
 
-    assert set(make_lookup([], tmp_path).look_up(keys).tolist()) == {IN_TABLE}
-    assert set(make_lookup([], tmp_path, keep=False).look_up(keys).tolist()) == {UNKNOWN}
+    assert set(make_lookup([], tmp_path).answers.look_up(keys).tolist()) == {IN_TABLE}
+    assert set(make_lookup([], tmp_path, keep=False).answers.look_up(keys).tolist()) == {UNKNOWN}
 
 
 def distinct_steps(run: Path) -> list[Question]:
@@ -110,12 +113,12 @@ def test_a_run_of_known_steps_is_checked_without_an_oracle(tmp_path: Path) -> No
     def fails(_: Rules, steps: Sequence[Step]) -> list[Answer]:
         raise AssertionError(f"asked about {len(steps)} steps")
 
-    found = check_corpus([run], StepLookup(fails, shipped=table_of(steps)))
+    found = check_corpus([run], StepLookup(fails, answers=Answers(shipped=table_of(steps))))
 
     assert found.runs[0].verdict is Verdict.CONFORMS
     assert found.counts.found_in_table == found.counts.distinct_steps == len(steps)
     with pytest.raises(AssertionError, match="asked about 1 steps"):
-        check_corpus([run], StepLookup(fails, shipped=table_of(steps[1:])))
+        check_corpus([run], StepLookup(fails, answers=Answers(shipped=table_of(steps[1:]))))
 
 
 def test_each_distinct_step_of_several_runs_counts_once(tmp_path: Path) -> None:
@@ -123,7 +126,7 @@ def test_each_distinct_step_of_several_runs_counts_once(tmp_path: Path) -> None:
         record_run(tmp_path / name, Rules(3), 1, 100, faults=0.05, run_id=name)
     steps = distinct_steps(tmp_path / "a")
     half = table_of(steps[::2])
-    lookup = dataclasses.replace(core_lookup(), shipped=half)
+    lookup = dataclasses.replace(core_lookup(), answers=Answers(shipped=half))
     units = [tmp_path / "a", tmp_path / "b"]
 
     first = check_units(units, lookup).counts

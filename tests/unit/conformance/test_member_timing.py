@@ -102,7 +102,6 @@ def columns_of(events: list[Event]) -> EventColumns:
         step=np.arange(count),
         time_ns=np.array([round(one.second * _S) for one in events]),
         action=np.array([ACTIONS.index(one.action) for one in events]),
-        predecessor=np.arange(-1, count - 1),
         inputs=table(INPUT_COLUMNS, [one.given for one in events]),
         message=table(MESSAGE_COLUMNS, [one.message for one in events]),
         state=table(STATE_COLUMNS, states),

@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.tlc_engine import divergences_of, read_answers
-from canvass.conformance.tlc_engine_runs import EngineError, Stream, TraceRun
+from canvass.conformance.tlc_engine import (
+    EngineError,
+    Stream,
+    TraceRun,
+    divergences_of,
+    read_answers,
+)
 from canvass.conformance.verdict import (
     LOG_STREAM,
     MESSAGE_CAUSALITY,
@@ -29,7 +34,7 @@ def trace_of(*actions: str) -> TraceRun:
     steps = tuple(range(10, 10 + len(actions)))
     stream = Stream(steps, actions, ("",) * len(actions))
     run = Run.of(Rules(2), "run", {"kind": "test"})
-    return TraceRun(run, Path("run"), (), frozenset(), True, 0, (stream, stream))
+    return TraceRun(run, Path("run"), (), True, 0, (stream, stream))
 
 
 def found(trace: TraceRun, *printed: str) -> list[Divergence]:

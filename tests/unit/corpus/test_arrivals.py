@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from canvass.cli.main import run
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
 from canvass.corpus.storage import Place, UrlPath, read_table
+from canvass.steps.answers import StepLookup
 from support.corpora import record_runs
 from support.object_store import KEY, SECRET, contents, object_store
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.process_engine import ProcessEngine
-from canvass.steps.answers import ALLOWED
+from canvass.steps.answers import ALLOWED, StepLookup
 from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter
 from support.corpora import record_runs

@@ -13,17 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from canvass.conformance.check import check
-from canvass.conformance.step_lookup import StepLookup, spec_digest
 from canvass.conformance.verify import read_and_check
 from canvass.corpus.check import TaskChecker
 from canvass.corpus.data_source import EventsReader, row_schema
 from canvass.corpus.frame import _verify_rows
 from canvass.corpus.plan import Unit, list_units
 from canvass.corpus.process_engine import ProcessEngine
-from canvass.steps.answers import ALLOWED, NO_ANSWERS, Answers
+from canvass.steps.answers import ALLOWED, NO_ANSWERS, Answers, StepLookup, spec_digest
 from canvass.traces.errors import TraceError
-from canvass.traces.parquet import DatasetFile, DatasetWriter, entries_of_rows
-from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.parquet import DatasetFile, entries_of_rows, write_dataset
+from canvass.traces.run import Corpus
 from canvass.traces.schema import Run
 from support.corpora import record_runs
 
@@ -50,8 +49,7 @@ def test_a_unit_that_cannot_be_read_any_more_has_a_verdict(
         (unit,) = list_units([shutil.copytree(corpus / "run-0", tmp_path / "copy")])
         (unit.location / "run.json").write_bytes(b"{}")
     else:
-        with DatasetWriter(tmp_path / "set", events_per_row_group=50) as writer:
-            write_dataset(Corpus(corpus), writer)
+        write_dataset(Corpus(corpus), tmp_path / "set", events_per_row_group=50)
         (unit,) = list_units([tmp_path / "set"])
         unit.location.write_bytes(b"PAR1")
 
@@ -63,8 +61,7 @@ def test_a_column_of_a_wrong_type_is_a_verdict_that_names_file_and_column(
 ) -> None:
     """The other files of the corpus are checked, and the column is named where it is read."""
     for name in ("good", "wrong"):
-        with DatasetWriter(tmp_path / name) as writer:
-            write_dataset(Corpus(corpus), writer)
+        write_dataset(Corpus(corpus), tmp_path / name)
     (file,) = (tmp_path / "wrong").iterdir()
     table, texts = pq.read_table(file), pa.array(["x"] * 10_000)
     for name in ("state_candidate_term_id", "source"):

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from canvass.cli.main import run
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verify import check_units
 from canvass.corpus.data_source import partition_values
 from canvass.corpus.job import REPORT_TABLES, CorpusJob
@@ -27,10 +26,10 @@ from canvass.corpus.storage import (
     place_of,
     read_table,
 )
-from canvass.steps.distinct import KeyTable
+from canvass.steps.answers import KeyTable, StepLookup
 from canvass.traces.errors import TraceError
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.parquet import write_dataset
+from canvass.traces.run import Corpus
 from support.corpora import record_runs
 from support.object_store import KEY, SECRET, contents, object_store, upload
 from support.spoilt_runs import edit, edit_event, forged_commit
@@ -81,8 +80,7 @@ def test_a_corpus_in_a_store_has_the_results_of_one_on_this_machine(
     if form == "files":
         sound = shutil.copytree(corpus, tmp_path / "sound", ignore=lambda *_: {"run-2"})
         corpus = tmp_path / "set"
-        with DatasetWriter(corpus, events_per_file=200, events_per_row_group=60) as writer:
-            write_dataset(Corpus(sound), writer)
+        write_dataset(Corpus(sound), corpus, events_per_file=200, events_per_row_group=60)
     upload(corpus, place / "corpus")
 
     here = results(corpus, tmp_path / "out", cache)

@@ -17,8 +17,8 @@ from canvass.corpus.data_source import (
 )
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.parquet import write_dataset
+from canvass.traces.run import Corpus
 from support.corpora import record_runs
 
 EVENTS = ["run", "member", "step", "revision"]
@@ -30,8 +30,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("lake")
     first = record_runs(root / "lake" / "date=2026-11-20", 3, 40)
     second = root / "lake" / "date=2026-11-21"
-    with DatasetWriter(second, events_per_row_group=40) as writer:
-        write_dataset(Corpus(first), writer)
+    write_dataset(Corpus(first), second, events_per_row_group=40)
     return root / "lake"
 
 
@@ -110,8 +109,7 @@ def test_the_rows_of_a_truncated_stream_have_the_reason(
     stream = corpus / "run-1" / "member-2.ndjson"
     stream.write_bytes(stream.read_bytes()[:-9])
     if form == "file":
-        with DatasetWriter(tmp_path / "set", events_per_row_group=25) as writer:
-            write_dataset(Corpus(corpus), writer)
+        write_dataset(Corpus(corpus), tmp_path / "set", events_per_row_group=25)
         corpus = tmp_path / "set"
 
     rows, _ = read(corpus, [*EVENTS, "truncated"])

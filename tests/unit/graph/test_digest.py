@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from canvass.graph.build import load_model
-from canvass.steps import tables as step_tables
-from canvass.steps.tables import tables
+from canvass.steps import frames
+from canvass.steps.frames import tables
 
 
 def test_another_frame_makes_another_graph(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +18,7 @@ def test_another_frame_makes_another_graph(monkeypatch: pytest.MonkeyPatch) -> N
     log[0] ^= 1
 
     changed = tables()._replace(log=log)
-    monkeypatch.setattr(step_tables, "tables", lambda: changed)
+    monkeypatch.setattr(frames, "tables", lambda: changed)
 
     assert model.digest != digest
 

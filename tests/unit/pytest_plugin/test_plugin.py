@@ -13,11 +13,11 @@ import pytest
 from canvass.cluster.rules import Rules
 from canvass.conformance import verify
 from canvass.conformance.report import make_case
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import check_run
 from canvass.pytest_plugin.session import Coverage, seed_of
 from canvass.selftest.runs import record_run
+from canvass.steps.answers import StepLookup
 from canvass.tlc.errors import JavaError
 from support import corruptions
 from support.core_lookup import core_lookup

@@ -16,10 +16,8 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import as_if_changed_before
 from canvass.steps import jit
 from canvass.steps.frames import FIELDS, Regime, frame_of
-from canvass.steps.kernel import Status, canonical_keys, flavour
-from canvass.steps.oracle import rules_digest
-from canvass.steps.question import columns_of, question_of, regime
-from canvass.steps.renaming import ranks
+from canvass.steps.kernel import Status, canonical_keys
+from canvass.steps.step import columns_of, question_of, ranks, regime
 from canvass.traces.actions import Action
 from support.random_steps import (
     allowed,
@@ -129,12 +127,12 @@ def test_kernel_machine_code_gives_the_same_keys(
 ) -> None:
     rng = random.Random(member_count)
     rules = [random_rules(rng, member_count=member_count) for _ in range(300)]
-    steps = columns_of([random_step(rng, each) for each in rules], rules[0])
-    steps = steps._replace(flavours=np.array([flavour(each) for each in rules]))
-    plain = canonical_keys(steps)
+    steps = columns_of([random_step(rng, each) for each in rules])
+    own = np.arange(len(rules))
+    plain = canonical_keys(steps, rules, own)
     monkeypatch.setattr(jit, "ROWS_TO_COMPILE", 0)
 
-    compiled = canonical_keys(steps)
+    compiled = canonical_keys(steps, rules, own)
 
     keyed = plain[1] == Status.KEYED
     assert 200 < keyed.sum() < 300
@@ -156,10 +154,10 @@ def test_kernel_a_log_of_any_length_has_a_key(entries: int) -> None:
         sends=(),
     )
 
-    (key,), (status,) = canonical_keys(columns_of([step], rules))
+    (key,), (status,) = canonical_keys(columns_of([step]), [rules])
 
     assert status == Status.KEYED
-    assert key_of(step, rules) == (int(key[0]), int(key[1]) ^ rules_digest(rules))
+    assert key_of(step, rules) == (*key.tolist(),)
 
 
 def test_ranks_positions_keep_none_and_zero_and_terms_keep_which_follow_each_other() -> None:

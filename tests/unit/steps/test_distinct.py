@@ -1,4 +1,4 @@
-"""Keys get numbers, and a table of keys finds the edges."""
+"""A table of keys finds the edges, and equal keys are found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.steps.distinct import DistinctKeys, KeyTable
+from canvass.steps.answers import KeyTable, distinct_keys
 
 KEYS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=60)
 
@@ -38,35 +38,9 @@ def test_lookup_survives_the_disk(tmp_path: Path) -> None:
     assert table.lookup(as_keys([(3, 3)])).tolist() == [-1]
 
 
-@given(st.lists(KEYS, max_size=5))
-def test_interning_numbers_keys_in_the_order_in_which_they_come(
-    batches: list[list[tuple[int, int]]],
-) -> None:
-    distinct = DistinctKeys()
-    order: dict[tuple[int, int], int] = {}
+@given(KEYS)
+def test_distinct_keys_are_found_with_the_first_row_of_each(pairs: list[tuple[int, int]]) -> None:
+    first, places = distinct_keys(as_keys(pairs))
 
-    for batch in batches:
-        numbers = distinct.number(as_keys(batch), np.ones(len(batch), dtype=np.bool_))
-        assert numbers.tolist() == [order.setdefault(key, len(order)) for key in batch]
-
-    assert len(distinct) == len(order)
-    assert [tuple(key) for key in distinct.keys.tolist()] == list(order)
-
-
-def test_interning_grows() -> None:
-    distinct = DistinctKeys()
-    keys = as_keys([(k * 977, k) for k in range(50_000)])
-
-    first = distinct.number(keys[:10], np.ones(10, dtype=np.bool_))
-    numbers = distinct.number(keys, np.ones(len(keys), dtype=np.bool_))
-
-    assert numbers.tolist() == list(range(50_000))
-    assert first.tolist() == list(range(10))
-
-
-def test_interning_passes_over_what_is_not_wanted() -> None:
-    distinct = DistinctKeys()
-
-    numbers = distinct.number(as_keys([(1, 1), (2, 2)]), np.array([False, True]))
-
-    assert numbers.tolist() == [-1, 0]
+    assert sorted(first.tolist()) == sorted({pairs.index(key) for key in pairs})
+    assert [pairs[first[place]] for place in places.tolist()] == pairs

@@ -14,8 +14,7 @@ from canvass.spec import find_file, load_manifest
 from canvass.steps import oracle
 from canvass.steps.kernel import Status
 from canvass.steps.oracle import ask
-from canvass.steps.question import question_of
-from canvass.steps.step import Step
+from canvass.steps.step import Step, question_of
 from canvass.tlc.config import TlcConfig
 from support.findings import config_of
 from support.random_steps import allowed, random_step, renumbered, shuffled

@@ -17,13 +17,20 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import Verdict
 from canvass.selftest.runs import record_run
 from canvass.spec.files import spec_root
-from canvass.steps import revisions
 from canvass.steps.frames import FIELDS, REGIME_FIELDS, Regime, frame_of
+from canvass.steps.oracle import REVISION_MODULES
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
 
-MODULES = ("Messages", "RecordingLog", "MemberState", "Election", "Replication", *revisions.MODULES)
+MODULES = (
+    "Messages",
+    "RecordingLog",
+    "MemberState",
+    "Election",
+    "Replication",
+    *REVISION_MODULES,
+)
 NO_STATE = {"m", "x", "r", "e", "record", "entry", "last", "n", "o"}
 """Names that the operators give to messages, inputs, records and entries, never to a state."""
 STATE = {wire_name(name) for name in FIELDS if "." not in name}

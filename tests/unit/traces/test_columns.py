@@ -19,12 +19,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster.messages import Vote
+from canvass.conformance.shrink import write_run
 from canvass.traces import layout, parquet
 from canvass.traces.actions import Action
 from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_of, to_table
-from canvass.traces.columns import EventColumns, from_events
+from canvass.traces.columns import EventColumns, from_events, join
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.parquet import DatasetFile, DatasetWriter, RunEntry, column_problems
+from canvass.traces.parquet import (
+    DatasetFile,
+    FactFinder,
+    RunEntry,
+    column_problems,
+    write_dataset,
+)
+from canvass.traces.run import Corpus, RunFolder
 from canvass.traces.schema import Event, Fact, FactKind, Input, Run, encode
 from support.examples import examples
 from support.trace_events import plain_event, run_of, streams
@@ -54,7 +62,8 @@ def test_events_survive_columns(stream: list[Event]) -> None:
     columns = from_events("r", 0, stream)
 
     assert [columns.event(row) for row in range(len(columns))] == [bare(e) for e in stream]
-    assert column_problems(columns) == {}
+    assert not FactFinder().look(columns)
+    assert not column_problems(columns)
 
 
 @FEW
@@ -72,22 +81,16 @@ def test_columns_and_sources_survive_arrow(stream: list[Event]) -> None:
 @FEW
 @given(streams(max_size=6), st.integers(1, 5))
 def test_a_part_of_a_table_gives_the_same_rows(stream: list[Event], at: int) -> None:
-    table = to_table(from_events("r", 0, stream))
-    head = from_table(table.slice(0, at))
-    tail = from_table(table.slice(at), head)
-    count = len(stream)
+    whole = from_events("r", 0, stream)
+    table = to_table(whole)
+    parts = [from_table(part) for part in (table.slice(0, at), table.slice(at)) if len(part)]
 
-    assert len(head) == min(at, count)
-    assert [tail.event(row) for row in range(tail.context, len(tail))] == [
-        bare(event) for event in stream[at:]
+    assert [part.event(row) for part in parts for row in range(len(part))] == [
+        bare(event) for event in stream
     ]
-    if at < count:
-        before = bare(msgspec.structs.replace(stream[at - 1], sends=(), log_checksums=()))
-        assert tail.context == 1
-        assert tail.event(0) == before
-        follows = stream[at].step == stream[at - 1].step + 1
-        assert tail.predecessor[1] == (0 if follows else -1)
-        assert_same(from_events("r", 0, stream[at:], stream[at - 1]), tail)
+    assert_same(whole, join(parts))
+    for number, part in enumerate(parts):
+        assert_same(part, whole.rows(number * at, number * at + len(part)))
 
 
 def test_predecessors_are_the_rows_before_within_a_stream_without_gaps() -> None:
@@ -130,12 +133,10 @@ def test_columns_need_events_of_one_cluster() -> None:
 
 
 def write(root: Path, runs: dict[str, dict[int, list[Event]]], **sizes: int) -> None:
-    with DatasetWriter(root, **sizes) as writer:
-        for run_id, members in runs.items():
-            writer.begin(run_of(run_id))
-            for member_id, events in members.items():
-                writer.add(member_id, events)
-            writer.end()
+    folders = root.parent / "runs"
+    for run_id, members in runs.items():
+        write_run(run_of(run_id), members, folders / run_id)
+    write_dataset(Corpus(folders), root, **sizes)
 
 
 @st.composite
@@ -167,7 +168,7 @@ def test_runs_survive_a_data_set(
             found[run.run.run_id] = {i: list(events) for i, events in run.events.items()}
         with DatasetFile(path) as file:
             for columns in file.batches():
-                rows += len(columns) - columns.context
+                rows += len(columns)
     shutil.rmtree(root)
 
     assert found == runs
@@ -192,57 +193,43 @@ def test_predecessors_reach_over_batches(tmp_path: Path, monkeypatch: pytest.Mon
 
     starts = [
         (columns.runs[columns.run[row]], int(columns.member[row]), int(columns.step[row]))
-        for columns in batches
-        for row in range(columns.context, len(columns))
-        if columns.predecessor[row] == -1
+        for columns in [join(batches)]
+        for row in np.flatnonzero(columns.predecessor == -1).tolist()
     ]
     assert starts == [("a", 0, 0), ("a", 1, 0), ("b", 0, 0)]
     assert len(batches) > 4
     assert {columns.runs for columns in alone} == {("b",)}
-    assert sum(len(columns) - columns.context for columns in alone) == 12
+    assert sum(map(len, alone)) == 12
 
 
 def test_facts_of_a_run_are_kept_and_found(tmp_path: Path) -> None:
-    result = Fact(FactKind.TRUNCATED, "a", 0, line=9, detail="the last line is incomplete")
-    with DatasetWriter(tmp_path) as writer:
-        writer.begin(run_of("a"))
-        writer.add(0, [plain_event(0), plain_event(2)])
-        writer.add(1, [plain_event(4)])
-        writer.end([result])
-    (loaded,) = load_file(tmp_path / "events-3-00000.parquet")
+    folder = tmp_path / "runs" / "a"
+    events = {0: [plain_event(0), plain_event(2)], 1: [plain_event(4)]}
+    write_run(run_of("a"), events, folder)
+    with (folder / "member-0.ndjson").open("ab") as stream:
+        stream.write(b'{"step":3')
+    write_dataset(Corpus(tmp_path / "runs"), tmp_path / "set")
+    (loaded,) = load_file(tmp_path / "set" / "events-3-00000.parquet")
+    result = Fact(FactKind.TRUNCATED, "a", 0, line=3, detail="the last line is incomplete")
+    finder = FactFinder()
+    for member, own in events.items():
+        finder.look(from_events("a", member, own))
 
-    assert loaded.facts == (
+    assert loaded.facts == RunFolder(folder).load().facts
+    assert result in loaded.facts
+    assert finder.facts_of(RunEntry(run_of("a"), (result,))) == [
         result,
         Fact(FactKind.MISSING_STREAM, "a", 2),
         Fact(FactKind.GAP, "a", 0, 2),
         Fact(FactKind.LATE_START, "a", 1, 4),
-    )
+    ]
 
 
-def test_writer_keeps_to_the_order_of_its_calls(tmp_path: Path) -> None:
-    with DatasetWriter(tmp_path / "d") as writer:
-        with pytest.raises(ValueError, match="no run was begun"):
-            writer.add(0, [plain_event(0)])
-        with pytest.raises(ValueError, match="no run was begun"):
-            writer.end()
-        writer.begin(run_of("a"))
-        with pytest.raises(ValueError, match="has not ended"):
-            writer.begin(run_of("b"))
-        with pytest.raises(ValueError, match="its 3 members"):
-            writer.add(
-                0,
-                [
-                    msgspec.structs.replace(
-                        plain_event(0),
-                        state=msgspec.structs.replace(
-                            plain_event(0).state, members=plain_event(0).state.members[:1]
-                        ),
-                    )
-                ],
-            )
-        writer.end()
+def test_a_data_set_is_not_written_over(tmp_path: Path) -> None:
+    write(tmp_path / "d", {"a": {0: [plain_event(0)]}})
+
     with pytest.raises(FileExistsError):
-        DatasetWriter(tmp_path / "d")
+        write_dataset(Corpus(tmp_path / "runs"), tmp_path / "d")
 
 
 def changed(table: Any, name: str, change: Callable[[Any], Any]) -> Any:
@@ -298,7 +285,8 @@ def test_forged_columns_are_refused(name: str) -> None:
     table = changed(sample(), *FORGED[name])
     taken = False
     with suppress(ColumnError):
-        taken = column_problems(from_table(table)) == {}
+        columns = from_table(table)
+        taken = not FactFinder().look(columns) and not column_problems(columns)
 
     assert not taken
 
@@ -315,7 +303,7 @@ def test_forged_sends_are_refused(forge: str) -> None:
         columns, sends=np.array([cells]), send_offsets=np.array([0, 1], dtype=np.int64)
     )
 
-    assert column_problems(forged) == {0: (0, "a send with fields out of range")}
+    assert column_problems(forged) == [(0, "a send with fields out of range")]
 
 
 def test_a_table_of_another_format_is_refused() -> None:

@@ -19,8 +19,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.ndjson import EventReader, EventWriter, Gap, Truncation, decode_run
-from canvass.traces.schema import Event, Source, encode, encode_lines
+from canvass.traces.ndjson import EventReader, EventWriter, decode_run
+from canvass.traces.schema import Event, Fact, FactKind, Source, encode, encode_lines
 from canvass.traces.streams import StreamFile
 from support.trace_events import plain_event, run_of, streams
 from support.trace_reading import LINE, NEXT, outcome, read, refusal
@@ -33,7 +33,7 @@ def test_events_survive_writing_and_reading(stream: list[Event]) -> None:
     events, reader = read(encode_lines(stream))
 
     assert events == stream
-    assert reader.truncated is None
+    assert not reader.is_truncated
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -49,7 +49,7 @@ def test_events_survive_a_file(tmp_path: Path, suffix: str) -> None:
         reader = EventReader(source, str(path), 0, 3)
 
         assert list(reader) == stream
-        assert (reader.lines, reader.truncated, reader.gaps) == (1_000, None, [])
+        assert (reader.lines, reader.facts) == (1_000, [])
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
@@ -120,7 +120,10 @@ def test_steps_must_ascend() -> None:
 def test_missing_steps_are_reported() -> None:
     _, reader = read(encode_lines([plain_event(3), plain_event(4), plain_event(7)]))
 
-    assert reader.gaps == [Gap(1, 3), Gap(3, 7)]
+    assert reader.facts == [
+        Fact(FactKind.LATE_START, "", 0, 3, 1),
+        Fact(FactKind.GAP, "", 0, 7, 3),
+    ]
 
 
 def test_the_number_of_members_does_not_change() -> None:
@@ -137,14 +140,15 @@ def test_a_line_cut_anywhere_is_truncated_not_malformed() -> None:
         events, reader = read(f"{NEXT}\n{LINE[:end]}".encode())
 
         assert [event.step for event in events] == [1]
-        assert reader.truncated == Truncation(2, "the last line is incomplete"), end
+        (fact,) = (fact for fact in reader.facts if fact.kind is FactKind.TRUNCATED)
+        assert (fact.line, fact.detail) == (2, "the last line is incomplete"), end
 
 
 def test_a_last_line_without_an_end_is_an_event() -> None:
     events, reader = read(f"{LINE}\n{NEXT}".encode())
 
     assert len(events) == 2
-    assert reader.truncated is None
+    assert not reader.is_truncated
 
 
 def test_a_character_cut_in_two_is_truncated() -> None:
@@ -152,7 +156,7 @@ def test_a_character_cut_in_two_is_truncated() -> None:
     data = encode(event)
     _, reader = read(data[: data.index("\u00e9".encode()) + 1])
 
-    assert reader.truncated is not None
+    assert reader.is_truncated
 
 
 def test_a_last_line_that_is_wrong_before_its_end_is_malformed() -> None:
@@ -162,7 +166,7 @@ def test_a_last_line_that_is_wrong_before_its_end_is_malformed() -> None:
 def test_an_empty_stream_has_no_events() -> None:
     events, reader = read(b"")
 
-    assert (events, reader.lines, reader.truncated) == ([], 0, None)
+    assert (events, reader.lines, reader.facts) == ([], 0, [])
 
 
 @given(st.binary(max_size=300), st.integers(1, 50))
@@ -210,7 +214,7 @@ def test_a_compressed_file_cut_anywhere_is_truncated(suffix: str) -> None:
     lines = encode_lines([plain_event(step) for step in range(50)])
     data = gzip.compress(lines) if suffix == ".gz" else zstandard.compress(lines)
     for end in range(1, len(data)):
-        assert unpacked(data[:end], suffix).truncated is not None, end
+        assert unpacked(data[:end], suffix).is_truncated, end
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])

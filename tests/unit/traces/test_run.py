@@ -6,14 +6,15 @@ import os
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from canvass.corpus.plan import list_units
 from canvass.traces import columns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.ndjson import EventWriter
-from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import NO_RUN_FOLDER, Corpus, RunFolder, write_dataset
+from canvass.traces.parquet import RUNS_KEY, RunEntry, write_dataset
+from canvass.traces.run import NO_RUN_FOLDER, Corpus, RunFolder
 from canvass.traces.schema import Event, Fact, FactKind, Source, encode, encode_lines
 from support.trace_events import plain_event, run_of
 from support.trace_reading import load_corpus
@@ -107,17 +108,17 @@ def test_steps_of_a_member_without_steps_are_refused(tmp_path: Path) -> None:
 
 def test_a_data_set_is_refused_where_a_member_without_steps_has_some(tmp_path: Path) -> None:
     run = run_of("run-1", without_steps=(1,))
-    with DatasetWriter(tmp_path / "set") as writer:
-        writer.begin(run)
-        for member_id in (0, 1):
-            writer.add(member_id, [plain_event(step) for step in range(3)])
-        writer.end()
+    write_dataset(Corpus(make_run(tmp_path / "r")), tmp_path / "set")
+    (path,) = (tmp_path / "set").iterdir()
+    table = pq.read_table(path)
+    said = {**table.schema.metadata, RUNS_KEY: encode([RunEntry(run)])}
+    pq.write_table(table.replace_schema_metadata(said), path)
 
     found = refusal(tmp_path / "set")
 
     assert found.code is Code.BAD_EVENT
     assert str(found).startswith(str(tmp_path / "set" / "events-3-00000.parquet"))
-    assert "run run-1: run.json says that member 1 took 0 steps, and here are 3" in str(found)
+    assert "run run-1: run.json says that member 1 took 0 steps, and here are 4" in str(found)
 
 
 @pytest.mark.parametrize("members", ["[3]", "[1,0]", "[1,1]", "[-1]"])
@@ -138,7 +139,7 @@ def test_a_gap_is_reported(tmp_path: Path) -> None:
     assert RunFolder(folder).load().facts == (Fact(FactKind.GAP, "run-1", 0, 5, 2),)
 
 
-def test_a_stream_is_read_in_batches_of_columns_with_its_predecessors(
+def test_a_stream_is_read_in_batches_of_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(columns, "COLUMN_EVENTS", 100)
@@ -151,9 +152,7 @@ def test_a_stream_is_read_in_batches_of_columns_with_its_predecessors(
     first = [batch for batch in batches if batch.member[0] == 0]
 
     assert len(first) > 2
-    assert [batch.context for batch in first] == [0] + [1] * (len(first) - 1)
-    assert sum(len(batch) - batch.context for batch in first) == count
-    assert all((batch.predecessor[1:] >= 0).all() for batch in first)
+    assert [step for batch in first for step in batch.step.tolist()] == list(range(count))
 
 
 def test_a_corpus_is_a_run_a_folder_of_runs_or_a_data_set(tmp_path: Path) -> None:
@@ -161,8 +160,7 @@ def test_a_corpus_is_a_run_a_folder_of_runs_or_a_data_set(tmp_path: Path) -> Non
         make_run(tmp_path / "runs" / name, f"run-{name}")
     (tmp_path / "runs" / "README").write_text("Two runs.")
     (tmp_path / "runs" / ".hidden").mkdir()
-    with DatasetWriter(tmp_path / "set") as writer:
-        assert write_dataset(Corpus(tmp_path / "runs"), writer) == 24
+    assert write_dataset(Corpus(tmp_path / "runs"), tmp_path / "set")[1] == 24
 
     runs = load_corpus(tmp_path / "runs")
     converted = load_corpus(tmp_path / "set")
@@ -179,8 +177,7 @@ def test_a_file_that_only_looks_like_one_of_a_data_set_is_not_ignored(
 ) -> None:
     """Neither command may pass because it did not read the file."""
     make_run(tmp_path / "runs" / "a", "run-a")
-    with DatasetWriter(tmp_path / "set") as writer:
-        write_dataset(Corpus(tmp_path / "runs"), writer)
+    write_dataset(Corpus(tmp_path / "runs"), tmp_path / "set")
     shutil.copy(tmp_path / "set" / "events-3-00000.parquet", tmp_path / "set" / name)
 
     found = [str(unit) for unit in Corpus(tmp_path / "set").units]
@@ -199,8 +196,7 @@ def test_sources_and_context_rows_survive_conversion(
     sourced = Source("node0.log", (3, 4), ("state.role",))
     stream = [plain_event(step, source=sourced if step in (10, 11) else None) for step in range(40)]
     (folder / "member-0.ndjson").write_bytes(encode_lines(stream))
-    with DatasetWriter(tmp_path / "set") as writer:
-        assert write_dataset(Corpus(tmp_path / "runs"), writer) == 42
+    assert write_dataset(Corpus(tmp_path / "runs"), tmp_path / "set")[1] == 42
 
     (loaded,) = load_corpus(tmp_path / "set")
 
@@ -213,8 +209,7 @@ def test_a_data_set_tells_the_same_facts_as_the_folders(tmp_path: Path) -> None:
     (broken / "member-1.ndjson").write_bytes(encode_lines([plain_event(0), plain_event(2)])[:-9])
     (broken / "member-2.ndjson").write_bytes(encode_lines([plain_event(1), plain_event(3)]))
     make_run(tmp_path / "runs" / "b", "run-b")
-    with DatasetWriter(tmp_path / "set") as writer:
-        write_dataset(Corpus(tmp_path / "runs"), writer)
+    write_dataset(Corpus(tmp_path / "runs"), tmp_path / "set")
 
     found = []
     for path in (tmp_path / "runs", tmp_path / "set"):

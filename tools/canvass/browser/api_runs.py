@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from canvass.conformance.differences import Difference
+from canvass.conformance.diagnose import Difference
 from canvass.conformance.operators import Operator
 from canvass.explanation.elections import ElectionReport
 from canvass.explanation.evidence import Evidence, Sentence  # noqa: F401 - for the page's types

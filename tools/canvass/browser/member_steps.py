@@ -17,8 +17,8 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import RunColumns
 from canvass.graph.artifact import Graph, MemberView, open_keys
 from canvass.graph.edge_keys import keys_of_edges
-from canvass.steps.distinct import KeyTable
-from canvass.steps.question import Question, question_of
+from canvass.steps.answers import KeyTable
+from canvass.steps.step import Question, question_of
 from canvass.traces.layout import NONE, STATE_INDEX
 
 _CHUNK: Final = 1 << 17

@@ -29,10 +29,8 @@ from canvass.browser.sources import Lazy, Store
 from canvass.browser.tracks import DOWN, ENDED
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
-from canvass.conformance.differences import Difference
-from canvass.conformance.refused_step import RefusedStep
+from canvass.conformance.diagnose import Difference, RefusedStep
 from canvass.conformance.report import CLASS_TEXTS, Case, about, make_case
-from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     MESSAGE_CAUSALITY,
     Divergence,
@@ -42,6 +40,7 @@ from canvass.conformance.verdict import (
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
 from canvass.lanes.of_counterexample import value_text
+from canvass.steps.answers import StepLookup
 from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.releases import releases_of_run
 from canvass.traces.run import RunFolder

@@ -55,17 +55,16 @@ from canvass.graph.values import Columns, interned
 from canvass.lanes.of_counterexample import LOSE, Tree, field_changes, is_cluster, value_text
 from canvass.simulation.world import World
 from canvass.spec.files import spec_root
-from canvass.steps.renaming import renumbered
-from canvass.steps.step import Step
+from canvass.steps.step import Step, renumbered
 from canvass.tlc.config import parse_config
 from canvass.tlc.errors import TlcError
 from canvass.tlc.values import format_value, function
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.ndjson import EventWriter
-from canvass.traces.parquet import DatasetWriter
+from canvass.traces.parquet import write_dataset
 from canvass.traces.recorder import RunRecorder
-from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.run import Corpus
 from canvass.traces.schema import Event
 
 _MOST_CHANGES: Final = 3
@@ -418,8 +417,7 @@ def recorded(opened: OpenRun, at: int, start: Start, path: Sequence[str]) -> byt
             world.recorders = [recorder.member(i) for i in range(len(members))]
             for _ in walk(world, path):
                 pass
-        with DatasetWriter(out) as dataset:
-            write_dataset(Corpus(folder), dataset)
+        write_dataset(Corpus(folder), out)
         (file,) = out.iterdir()
         return file.read_bytes()
 

@@ -58,10 +58,10 @@ def verify(request: Request) -> tuple[Summary, set[Identity] | None]:
     from datetime import UTC, datetime
 
     from canvass.cli.output import Stages
-    from canvass.conformance.step_lookup import spec_digest
     from canvass.corpus.history import History, checker_version, make_stamp
     from canvass.corpus.job import REPORT_TABLES, make_results_folder
     from canvass.corpus.summary import EarlierUnit, empty_summary, summarise
+    from canvass.steps.answers import spec_digest
 
     due, earlier, known = list_corpora(request), list[EarlierUnit](), None
     corpora = [str(corpus) for corpus in request.corpora]
@@ -120,8 +120,8 @@ def _run(
     request: Request, units: Sequence[Unit], engine: ProcessEngine | SparkEngine, progress: Stages
 ) -> tuple[CorpusJob, float]:
     """Run a job; return it, and how many seconds it took."""
-    from canvass.conformance.step_lookup import default_cache
     from canvass.corpus.job import CorpusJob
+    from canvass.steps.answers import default_cache
 
     def say(stage: str) -> None:
         progress.stage(stage)

@@ -152,9 +152,8 @@ def _spec() -> Prerequisite:
 
 
 def _known_steps() -> Prerequisite:
-    from canvass.conformance.step_lookup import spec_digest
     from canvass.spec import SpecError
-    from canvass.steps.answers import SHIPPED, shipped_answers
+    from canvass.steps.answers import SHIPPED, shipped_answers, spec_digest
 
     subject = "known steps"
     try:

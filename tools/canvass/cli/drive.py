@@ -76,7 +76,7 @@ def drive(
     differ. 2: the driver could not run. 130: interrupted.
     """
     from canvass.aeron_driver.compilation import ClassPath, compile_driver
-    from canvass.conformance.step_lookup import default_cache
+    from canvass.steps.answers import default_cache
 
     if (graph is None) == (not trace):
         raise CommandError("name a graph or model, or runs with --trace")

@@ -193,9 +193,9 @@ def convert(
     canvass trace convert my-corpus my-data-set
     """
     from canvass.cli.options import need_runs
-    from canvass.traces.parquet import DatasetWriter
+    from canvass.traces.parquet import write_dataset
     from canvass.traces.rewrite import written_aside
-    from canvass.traces.run import Corpus, write_dataset
+    from canvass.traces.run import Corpus
 
     need_runs([source], "canvass trace convert")
     corpus = Corpus(source)
@@ -203,9 +203,9 @@ def convert(
         raise CommandError(f"{source} is a data set already")
     if out.exists():
         raise CommandError(f"{out} exists; name a new folder")
-    with written_aside(out) as folder, DatasetWriter(folder) as writer:
-        write_dataset(corpus, writer)
-    print(f"{counted(corpus.runs, 'run')} written to {out}")
+    with written_aside(out) as folder:
+        runs, _ = write_dataset(corpus, folder)
+    print(f"{counted(runs, 'run')} written to {out}")
 
 
 def schema(

@@ -17,12 +17,12 @@ from canvass.cli.options import Cache, Graphs, Page, PathKind, kind_of, need_run
 from canvass.cli.output import EXIT_ERROR, emit, write_file, write_text
 
 if TYPE_CHECKING:
-    from canvass.conformance.refused_step import RefusedStep
-    from canvass.conformance.step_lookup import StepLookup
+    from canvass.conformance.diagnose import RefusedStep
     from canvass.conformance.verdict import CorpusVerdict, RunVerdict
     from canvass.conformance.verify import Unit
     from canvass.explanation.explanation import Explanation
     from canvass.explanation.risks import RiskReport
+    from canvass.steps.answers import StepLookup
 
 
 _MAX_EXPLAINED: Final = 200_000
@@ -103,7 +103,7 @@ def verify(
     if html is not None:
         write_file(html, _page(found, lookup, html.parent))
     if output is VerifyFormat.JUNIT:
-        from canvass.conformance.junit import to_junit
+        from canvass.conformance.documents import to_junit
 
         write_text(to_junit(found))
     else:
@@ -139,7 +139,7 @@ def _checked(units: list[Unit], lookup: StepLookup, engine: Engine) -> CorpusVer
 def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
     """Draw the page of the divergences; its links are relative to its folder."""
     from canvass.cli.log_units import as_given, run_given
-    from canvass.conformance.html import to_html
+    from canvass.conformance.documents import to_html
     from canvass.conformance.report import make_cases
     from canvass.explanation.explanation import sections
 
@@ -180,8 +180,7 @@ def _refused(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedStep
     wrong = [run for run in runs if run.divergences][:MAX_REPORTS]
     if not wrong:
         return []
-    from canvass.conformance.diagnose import load
-    from canvass.conformance.refused_step import explain_refusal
+    from canvass.conformance.diagnose import explain_refusal, load
 
     return [
         explain_refusal(load(Path(run.path), run.run_id), run.divergences[0], lookup)

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from canvass.traces.aeron_log.line import STAMP, stamp_of
-from canvass.traces.limits import MAX_LINE_BYTES
+from canvass.traces.layout import MAX_LINE_BYTES
 
 _Part: TypeAlias = tuple[str, bool]
 """Text of a line, and whether the next line goes on with it."""

@@ -32,7 +32,7 @@ from canvass.traces.aeron_log.records import (
     ProcessStart,
     Start,
 )
-from canvass.traces.limits import MAX_INT, MIN_INT
+from canvass.traces.layout import MAX_INT, MIN_INT
 
 NS_PER_S: Final = 1_000_000_000
 _BEFORE: Final = len(ClusterEvent.__struct_fields__)

@@ -39,7 +39,7 @@ from canvass.traces.aeron_log.source import (
     is_similar_name,
     parse_log_name,
 )
-from canvass.traces.limits import MAX_MEMBERS
+from canvass.traces.layout import MAX_MEMBERS
 from canvass.traces.run import RUN_FILE
 
 _KEY_KINDS: Final = frozenset(

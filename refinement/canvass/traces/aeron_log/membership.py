@@ -19,7 +19,7 @@ from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.incarnations import LineCounts
 from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
-from canvass.traces.limits import MAX_MEMBERS
+from canvass.traces.layout import MAX_MEMBERS
 
 CONFIG: Final = "config.json"
 """The file beside logs that says what they do not print."""

@@ -21,7 +21,7 @@ from canvass.traces.aeron_log.line import (
     stamp_of,
 )
 from canvass.traces.aeron_log.records import LogRecord
-from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
+from canvass.traces.layout import MAX_LINE_BYTES, MAX_STREAM_LINES
 
 PROBE_LINES: Final = 1000
 """The first line of the log must be within so many lines. An application may log before it."""

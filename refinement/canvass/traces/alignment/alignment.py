@@ -36,7 +36,7 @@ from canvass.traces.alignment.member_lines import (
 from canvass.traces.alignment.replay import Replay
 from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.alignment.solving import Segment, Solution, solve
-from canvass.traces.limits import MAX_MEMBERS
+from canvass.traces.layout import MAX_MEMBERS
 from canvass.traces.schema import DiskReplaced
 
 SEGMENT: Final = 16_000

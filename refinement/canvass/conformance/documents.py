@@ -1,4 +1,7 @@
-"""The page of a verification, self-contained. Lanes are drawn as text."""
+"""Verdicts as documents: a self-contained page, and JUnit for CI servers.
+
+Lanes are drawn as text.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from canvass.conformance.operators import find_operator
 from canvass.conformance.report import (
     CLASS_TEXTS,
     OF_STEPS,
     Case,
     about,
     by_cause,
+    fact_text,
     natural,
     notes,
+    places_of,
     run_names,
     timing_lines,
 )
@@ -22,7 +28,9 @@ from canvass.conformance.templates import environment, page
 from canvass.conformance.verdict import (
     WORST_FIRST,
     CorpusVerdict,
+    RunVerdict,
     Verdict,
+    limits_text,
 )
 from canvass.lanes.model import Diagram
 from canvass.lanes.text import Line, TextLanes
@@ -104,3 +112,18 @@ def _title(found: CorpusVerdict) -> str:
 
 def _lanes(diagram: Diagram) -> Iterator[Line]:
     return TextLanes(diagram, _LANE_COLUMNS * len(diagram.lanes)).lines()
+
+
+def to_junit(found: CorpusVerdict) -> str:
+    """Give the XML document; a case fails or ends in an error where the exit code is not 0."""
+    made = environment()
+    made.filters["fact"] = fact_text
+    words = {word.__name__: word for word in (find_operator, limits_text, places_of)}
+    names = run_names(found.runs)
+    return made.get_template("junit.xml.jinja").render(
+        found=found, names=names, timing=_timing, **words
+    )
+
+
+def _timing(run: RunVerdict) -> list[str]:
+    return [": ".join(timing_lines(warning)) for warning in run.timing]
