@@ -23,6 +23,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 # How many tests run at once: many of them wait. Each takes up to 3 GiB when it starts Java.
 JOBS ?= 3
 
+KERNELS := tests/unit/conformance/test_kernel_forms.py
 TYPES := $(BIN)/mypy && $(BIN)/python tools/page.py check --if-possible
 
 .PHONY: help help-all setup setup-test demo page page-if-possible browse browser test lint types check night bench wheel-test known-steps minimality lock clean java
@@ -57,12 +58,11 @@ browser: ## install Debian's Chromium for the tests of the page (apt-get; root o
 
 test: java lint page-if-possible ## lint, types, and all tests but the nightly ones
 	@echo 'canvass: machine code is compiled and the tests are collected first, which takes a minute' >&2
-# Types are checked beside the tests. The first tests compile the kernels and every file of tests, which each worker
-# would do by itself. The order of the folders is kept: else the files with few, long tests come last, and one worker
-# waits.
+# Types are checked beside the tests. The first tests compile the kernels, which each worker would do by itself. The
+# order of the folders is kept: else the files with few, long tests come last, and one worker waits.
 	@types=$$(mktemp); { $(TYPES); } >"$$types" 2>&1 & checking=$$!; failed=0; \
-	$(BIN)/pytest -q -k kernel_forms || failed=1; \
-	$(BIN)/pytest -n $(JOBS) --deselect tests/unit/conformance/test_kernel_forms.py --no-loadscope-reorder --durations=25 --durations-min=2 || failed=1; \
+	$(BIN)/pytest -q $(KERNELS) || failed=1; \
+	$(BIN)/pytest -n $(JOBS) --deselect $(KERNELS) --no-loadscope-reorder --durations=25 --durations-min=2 || failed=1; \
 	wait $$checking || failed=1; cat "$$types"; rm "$$types"; exit $$failed
 
 lint: $(TEST_STAMP) ## ruff: rules and format
