@@ -43,7 +43,7 @@ def measure(folder: Path) -> tuple[int, dict[str, float]]:
 
     def edges_from_both_ends() -> StateGraph:
         opened = open_view(folder)
-        assert len(opened.out_target) == len(opened.in_source)
+        assert len(opened.out.ends) == len(opened.into.ends)
         return opened
 
     times = {

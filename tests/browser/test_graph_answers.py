@@ -36,12 +36,12 @@ def graph(view: MemberView) -> nx.MultiDiGraph:
     made = nx.MultiDiGraph()
     made.add_nodes_from(view.id_of(row) for row in range(view.state_count))
     for row in range(view.state_count):
-        for at in range(int(view.out_offsets[row]), int(view.out_offsets[row + 1])):
+        for at in range(int(view.out.offsets[row]), int(view.out.offsets[row + 1])):
             made.add_edge(
                 view.id_of(row),
-                view.id_of(int(view.out_target[at])),
-                key=int(view.out_edge[at]),
-                action=view.actions[int(view.out_action[at])],
+                view.id_of(int(view.out.ends[at])),
+                key=int(view.out.edge[at]),
+                action=view.actions[int(view.out.action[at])],
             )
     return made
 

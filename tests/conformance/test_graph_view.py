@@ -78,7 +78,7 @@ def test_twins_are_one_state_and_edges_keep_their_numbers(view: MemberView) -> N
 
     assert len(twins)
     assert view.state_count == len(np.unique(graph.representative))
-    assert view.out_edge.tolist() == enabled.tolist()
+    assert view.out.edge.tolist() == enabled.tolist()
     for twin in twins[:50].tolist():
         row = view.find(bytes(graph.ids[twin]).hex())
         assert row == view.row_of(twin)

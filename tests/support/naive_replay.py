@@ -37,7 +37,7 @@ class Naive:
         self, view: StateGraph, lines: Sequence[TraceLine], hidden: int = 0, anywhere: bool = False
     ) -> None:
         self.view, self.lines, self.hidden = view, lines, hidden
-        self.all_edges = [view.edge(number) for number in view.out_edge.tolist()]
+        self.all_edges = [view.edge(number) for number in view.out.edge.tolist()]
         self.unsure = False
         self.states: set[int] = set()
         self.edges: set[int] = set()

@@ -518,8 +518,8 @@ class MemberView(StateGraph):
         return {
             name: ([msgspec.json.encode(one).decode() for one in trees], rows.astype(np.int32))
             for name, trees, rows in (
-                ("input", inputs, graph.input[self.out_edge]),
-                ("sends", sends, graph.sent[self.out_edge]),
+                ("input", inputs, graph.input[self.out.edge]),
+                ("sends", sends, graph.sent[self.out.edge]),
             )
         }
 

@@ -256,7 +256,7 @@ class DumpView(StateGraph):
 
     def edge_texts(self) -> Mapping[str, tuple[Sequence[str], Rows]]:
         """Give the arguments of labels."""
-        return {"arguments": (self._arrays.argument_texts, self._arrays.arguments[self.out_edge])}
+        return {"arguments": (self._arrays.argument_texts, self._arrays.arguments[self.out.edge])}
 
     def tree(self, row: int) -> Tree:
         """Give a state as plain JSON values."""

@@ -65,7 +65,7 @@ def to_networkx(graph: StateGraph, *, limit: int = MAX_NETWORKX_EDGES) -> nx.Mul
     GraphError
         If there are more edges than the limit.
     """
-    count = len(graph.out_target)
+    count = len(graph.out.ends)
     if max(count, graph.state_count) > limit:
         raise GraphError(
             f"{graph.state_count:,} states and {count:,} edges are more than the {limit:,} that"
@@ -78,8 +78,7 @@ def to_networkx(graph: StateGraph, *, limit: int = MAX_NETWORKX_EDGES) -> nx.Mul
         (row, {"id": graph.id_of(row), "initial": row in initial, "expanded": expanded[row]})
         for row in range(graph.state_count)
     )
-    source = np.repeat(np.arange(graph.state_count), np.diff(graph.out_offsets))
-    columns = (source, graph.out_target, graph.out_edge, graph.out_action)
+    columns = (graph.out.own, graph.out.ends, graph.out.edge, graph.out.action)
     made.add_edges_from(
         (one, two, edge, {"action": graph.actions[action]})
         for one, two, edge, action in zip(*(column.tolist() for column in columns), strict=True)

@@ -196,17 +196,16 @@ def write_parquet(graph: StateGraph, folder: Path) -> None:
             },
             {_METADATA: msgspec.json.encode(shapes)},
         )
-        source = np.repeat(np.arange(graph.state_count, dtype=np.int32), np.diff(graph.out_offsets))
         texts = {name: (pa.array(of), which) for name, (of, which) in graph.edge_texts().items()}
         actions = pa.array(graph.actions, type=pa.string())
         _write(
             aside / EDGES_FILE,
             graph.edge_count,
             lambda part: {
-                "edge": graph.out_edge[part],
-                "source": source[part],
-                "target": graph.out_target[part],
-                "action": actions.take(pa.array(graph.out_action[part])),
+                "edge": graph.out.edge[part],
+                "source": graph.out.own[part],
+                "target": graph.out.ends[part],
+                "action": actions.take(pa.array(graph.out.action[part])),
                 **{
                     name: of.take(pa.array(which[part], mask=which[part] < 0))
                     for name, (of, which) in texts.items()

@@ -13,7 +13,7 @@ from canvass.graph.folders import Rows
 from canvass.graph.predicate import Answers, OnProgress, evaluate
 from canvass.graph.values import tree_of
 from canvass.graph.view import StateGraph
-from canvass.graph.walks import allowed_out
+from canvass.graph.walks import of_actions
 from canvass.tlc.values import format_value
 from canvass.traces.columns import distinct_rows
 
@@ -161,10 +161,9 @@ def _shown(answers: Answers, row: int) -> tuple[Any, str]:
 def _edges(
     graph: StateGraph, of: Rows, actions: Collection[str] | None
 ) -> tuple[tuple[QuotientEdge, ...], int]:
-    allowed = allowed_out(graph, actions)
-    source = np.repeat(of, np.diff(graph.out_offsets))[allowed]
-    target = of[graph.out_target[allowed]]
-    cells = np.stack([source, target, graph.out_action[allowed]], axis=1)
+    out, allowed = graph.out, of_actions(graph, graph.out, actions)
+    source, target = of[out.own[allowed]], of[out.ends[allowed]]
+    cells = np.stack([source, target, out.action[allowed]], axis=1)
     kept = (source >= 0) & (target >= 0)
     cells = cells[kept]
     first, places = distinct_rows(cells)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from canvass.graph.folders import Offsets, Rows, find_row
 from canvass.graph.values import Columns
 from canvass.tlc.values import Value
-from canvass.traces.columns import offsets_of
+from canvass.traces.columns import offsets_of, places_of
 
 Kind = Literal["member", "tlc"]
 Tree = dict[str, Any]
@@ -53,32 +53,65 @@ class EdgeView:
     sends: Sequence[Tree]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sorted:
-    """Edges in groups, one for each state: ``order[offsets[row]:offsets[row + 1]]`` are its own."""
+class Side:
+    """The edges of a graph, grouped by the state at one of their ends.
 
-    offsets: Offsets
-    order: Rows
+    Those of the state in ``row`` are at ``offsets[row]`` up to ``offsets[row + 1]``, in the order
+    of their numbers. Each array is made when it is first asked for.
 
+    Parameters
+    ----------
+    own, other
+        The rows of the states at this end of each edge, and at the other one.
+    action, number
+        The code of its action, and its number.
+    count
+        The number of states.
+    """
 
-def group_by(ends: Rows, state_count: int) -> Sorted:
-    """Group edges by one of their ends: the row of a state for each edge."""
-    offsets = offsets_of(np.bincount(ends, minlength=state_count))
-    if bool((ends[1:] >= ends[:-1]).all()):
-        order = np.arange(len(ends), dtype=np.int32)
-    else:
-        order = np.argsort(ends, kind="stable").astype(np.int32)
-    return Sorted(offsets, order)
+    def __init__(self, own: Rows, other: Rows, action: Rows, number: Rows, *, count: int) -> None:
+        self.offsets = offsets_of(np.bincount(own, minlength=count))
+        """For each state the place of its first edge."""
+        is_sorted = bool((own[1:] >= own[:-1]).all())
+        order = np.arange(len(own)) if is_sorted else np.argsort(own, kind="stable")
+        self._order = order.astype(np.int32)
+        self._own, self._other = own, other
+        self._action, self._number = action, number
+
+    def places(self, rows: NDArray[np.integer]) -> Offsets:
+        """Give the places of all edges of some states, one state after another."""
+        if len(rows) == 1:  # Faster: most traces leave one state possible.
+            return np.arange(self.offsets[rows[0]], self.offsets[rows[0] + 1])
+        return places_of(self.offsets, rows)
+
+    @cached_property
+    def own(self) -> Rows:
+        """The state at this end of each edge."""
+        return self._own[self._order]
+
+    @cached_property
+    def ends(self) -> Rows:
+        """The state at the other end of each edge."""
+        return self._other[self._order]
+
+    @cached_property
+    def action(self) -> Rows:
+        """The code of the action of each edge."""
+        return self._action[self._order]
+
+    @cached_property
+    def edge(self) -> Rows:
+        """The number of each edge."""
+        return self._number[self._order]
 
 
 class StateGraph(ABC):
     """A state graph in arrays.
 
     States are rows from 0 in the order of their ids, which are content hashes: equal on every
-    machine, and in every graph that has the state. Edges have numbers, too. ``out_*`` are the edges
-    by source: those of ``row`` are at ``out_offsets[row]`` up to ``out_offsets[row + 1]``. ``in_*``
-    are the same by target. Within a state edges keep the order of their numbers, so whatever walks
-    over them gives the same answer each time. Groups are made when they are first asked for.
+    machine, and in every graph that has the state. Edges have numbers, too. ``out`` has the edges
+    by source, ``into`` has them by target. Within a state edges keep the order of their numbers, so
+    whatever walks over them gives the same answer each time.
 
     Parameters
     ----------
@@ -103,7 +136,7 @@ class StateGraph(ABC):
     kind: Kind
     """``member``: made by ``canvass graph build``; ``tlc``: by a dump of any model."""
     actions: tuple[str, ...]
-    """The names of the actions; the index is the code in ``out_action``."""
+    """The names of the actions; the index is the code of an action."""
     violating: Rows = np.empty(0, dtype=np.int32)
     """The rows of the states in which TLC found a property violated."""
 
@@ -171,52 +204,16 @@ class StateGraph(ABC):
         return {name: count for name, count in zip(self.actions, counts, strict=True) if count}
 
     @cached_property
-    def _out(self) -> Sorted:
-        return group_by(self._source, self.state_count)
+    def out(self) -> Side:
+        """The edges by their sources."""
+        edges = self._source, self._target, self._action, self._number
+        return Side(*edges, count=self.state_count)
 
     @cached_property
-    def _in(self) -> Sorted:
-        return group_by(self._target, self.state_count)
-
-    @property
-    def out_offsets(self) -> Offsets:
-        """For each state the place of its first edge in ``out_*``."""
-        return self._out.offsets
-
-    @cached_property
-    def out_target(self) -> Rows:
-        """The target of each edge."""
-        return self._target[self._out.order]
-
-    @cached_property
-    def out_action(self) -> Rows:
-        """The code of the action of each edge."""
-        return self._action[self._out.order]
-
-    @cached_property
-    def out_edge(self) -> Rows:
-        """The number of each edge."""
-        return self._number[self._out.order]
-
-    @property
-    def in_offsets(self) -> Offsets:
-        """For each state the place of the first edge to it in ``in_*``."""
-        return self._in.offsets
-
-    @cached_property
-    def in_source(self) -> Rows:
-        """The source of each edge."""
-        return self._source[self._in.order]
-
-    @cached_property
-    def in_action(self) -> Rows:
-        """The code of the action of each edge."""
-        return self._action[self._in.order]
-
-    @cached_property
-    def in_edge(self) -> Rows:
-        """The number of each edge."""
-        return self._number[self._in.order]
+    def into(self) -> Side:
+        """The edges by their targets."""
+        edges = self._target, self._source, self._action, self._number
+        return Side(*edges, count=self.state_count)
 
     def id_of(self, row: int) -> str:
         """Give the id of a state: 32 hexadecimal digits."""
@@ -229,7 +226,7 @@ class StateGraph(ABC):
 
     def leaving(self, row: int) -> dict[str, int]:
         """Count the edges of each action that leave a state; as `action_counts`."""
-        return self._counts(self.out_action[self.out_offsets[row] : self.out_offsets[row + 1]])
+        return self._counts(self.out.action[self.out.offsets[row] : self.out.offsets[row + 1]])
 
     def find(self, prefix: str) -> int | None:
         """Give the row of the state whose id begins with the text, none if there is none.
@@ -244,7 +241,7 @@ class StateGraph(ABC):
     @abstractmethod
     def edge_texts(self) -> Mapping[str, tuple[Sequence[str], Rows]]:
         """Give what edges have beside their action as text: each column's distinct texts, and for
-        each edge in the order of ``out_edge`` the place of its own, -1 for none.
+        each edge of ``out`` the place of its own, -1 for none.
         """
 
     def columns(self, fields: Sequence[str]) -> Columns:

@@ -15,8 +15,8 @@ from scipy.sparse import csgraph, csr_array
 from canvass.graph import GraphError
 from canvass.graph.folders import Rows
 from canvass.graph.syntax import near
-from canvass.graph.view import StateGraph
-from canvass.traces.columns import distinct_rows, offsets_of, places_of
+from canvass.graph.view import Side, StateGraph
+from canvass.traces.columns import distinct_rows, offsets_of
 
 
 def action_codes(graph: StateGraph, names: Collection[str]) -> Rows:
@@ -33,25 +33,17 @@ def action_codes(graph: StateGraph, names: Collection[str]) -> Rows:
     return np.array(sorted(graph.actions.index(name) for name in set(names)), dtype=np.int32)
 
 
-def allowed_out(graph: StateGraph, names: Collection[str] | None) -> NDArray[np.bool_]:
-    """For each edge in the order of ``out_edge``, whether its action is one of these, or any."""
+def of_actions(graph: StateGraph, side: Side, names: Collection[str] | None) -> NDArray[np.bool_]:
+    """For each edge of a side of the graph, whether its action is one of these, or any."""
     if names is None:
-        return np.ones(len(graph.out_target), dtype=np.bool_)
-    return np.isin(graph.out_action, action_codes(graph, names))
-
-
-def allowed_in(graph: StateGraph, names: Collection[str] | None) -> NDArray[np.bool_]:
-    """For each edge in the order of ``in_edge``, whether its action is one of these, or any."""
-    if names is None:
-        return np.ones(len(graph.in_source), dtype=np.bool_)
-    return np.isin(graph.in_action, action_codes(graph, names))
+        return np.ones(len(side.ends), dtype=np.bool_)
+    return np.isin(side.action, action_codes(graph, names))
 
 
 def terminal_states(graph: StateGraph) -> NDArray[np.bool_]:
     """Give for each state whether its steps are in the graph and none leads to another state."""
     found = graph.expanded.copy()
-    source = np.repeat(np.arange(graph.state_count), np.diff(graph.out_offsets))
-    found[source[graph.out_target != source]] = False
+    found[graph.out.own[graph.out.ends != graph.out.own]] = False
     return found
 
 
@@ -101,7 +93,8 @@ def shortest_path(
     GraphError
         If the graph has no action of a name.
     """
-    allowed, wanted = allowed_out(graph, actions), np.zeros(graph.state_count + 1, dtype=np.bool_)
+    out, allowed = graph.out, of_actions(graph, graph.out, actions)
+    wanted = np.zeros(graph.state_count + 1, dtype=np.bool_)
     wanted[_rows(graph, targets)] = True
     # A row of its own, after all states, leads to the sources: the walk begins there.
     edges, start = _matrix(graph, allowed, _rows(graph, sources)), graph.state_count
@@ -112,10 +105,9 @@ def shortest_path(
     hops: list[Hop] = []
     row = int(order[found[0]])
     while (source := int(previous[row])) != start:
-        places = np.arange(graph.out_offsets[source], graph.out_offsets[source + 1])
-        place = places[allowed[places] & (graph.out_target[places] == row)][0]
-        action = graph.actions[int(graph.out_action[place])]
-        hops.append(Hop(int(graph.out_edge[place]), action, source, row))
+        places = out.places(np.array([source]))
+        place = places[allowed[places] & (out.ends[places] == row)][0]
+        hops.append(Hop(int(out.edge[place]), graph.actions[int(out.action[place])], source, row))
         row = source
     return hops[::-1]
 
@@ -129,7 +121,7 @@ def _rows(graph: StateGraph, rows: Iterable[int]) -> Rows:
 
 def _matrix(graph: StateGraph, allowed: NDArray[np.bool_], last: Rows | None = None) -> csr_array:
     """Give the allowed edges as SciPy has them, perhaps with one more row that leads to states."""
-    ends, offsets = graph.out_target, graph.out_offsets
+    ends, offsets = graph.out.ends, graph.out.offsets
     if not allowed.all():
         ends, offsets = ends[allowed], offsets_of(allowed)[offsets]
     if last is not None:
@@ -269,30 +261,25 @@ def _beside(
 ) -> NDArray[np.bool_]:
     """Mark the states that some states lead to, or that lead to them."""
     marked = np.zeros(graph.state_count, dtype=np.bool_)
-    for offsets, ends, allowed in (
-        (graph.out_offsets, graph.out_target, allowed_out(graph, actions)),
-        (graph.in_offsets, graph.in_source, allowed_in(graph, actions)),
-    ):
-        at = places_of(offsets, rows)
-        marked[ends[at[allowed[at]]]] = True
+    for side in (graph.out, graph.into):
+        at = side.places(rows)
+        marked[side.ends[at[of_actions(graph, side, actions)[at]]]] = True
     return marked
 
 
 def _layers(graph: StateGraph, row: int, depth: int, actions: Collection[str] | None) -> Rows:
     layer = np.full(graph.state_count, _FAR, dtype=np.int32)
     layer[row] = 0
-    walks = (
-        (1, graph.out_offsets, graph.out_target, allowed_out(graph, actions)),
-        (-1, graph.in_offsets, graph.in_source, allowed_in(graph, actions)),
-    )
+    sides = ((1, graph.out), (-1, graph.into))
+    walks = [(sign, side, of_actions(graph, side, actions)) for sign, side in sides]
     frontiers = [np.array([row], dtype=np.int64) for _ in walks]
     seen = [layer == 0 for _ in walks]
     # Both walks go layer by layer, so that a state gets the layer of its shortest distance. Each
     # walk continues from the states that it reaches, also if the other walk was first.
     for distance in range(1, depth + 1):
-        for place, (sign, offsets, ends, allowed) in enumerate(walks):
-            at = places_of(offsets, frontiers[place])
-            found = np.unique(ends[at[allowed[at]]])
+        for place, (sign, side, allowed) in enumerate(walks):
+            at = side.places(frontiers[place])
+            found = np.unique(side.ends[at[allowed[at]]])
             fresh = found[~seen[place][found]]
             seen[place][fresh] = True
             layer[fresh[layer[fresh] == _FAR]] = sign * distance
@@ -308,15 +295,13 @@ def arrows_among(
     """Give all edges between some states; those of one action side by side are one arrow."""
     shown = np.zeros(graph.state_count, dtype=np.bool_)
     shown[rows] = True
-    ordered = np.sort(rows)
-    at = places_of(graph.out_offsets, ordered)
-    owner = np.repeat(ordered, np.diff(graph.out_offsets)[ordered])
-    kept = shown[graph.out_target[at]] & allowed_out(graph, actions)[at]
-    at, owner = at[kept], owner[kept]
-    cells = np.stack([owner, graph.out_target[at], graph.out_action[at]], axis=1)
+    out = graph.out
+    at = out.places(np.sort(rows))
+    at = at[shown[out.ends[at]] & of_actions(graph, out, actions)[at]]
+    cells = np.stack([out.own[at], out.ends[at], out.action[at]], axis=1)
     first, places = distinct_rows(cells)
     counts = np.bincount(places, minlength=len(first)).tolist()
-    edges = graph.out_edge[at[first]].tolist()
+    edges = out.edge[at[first]].tolist()
     return tuple(
         Arrow(source, target, graph.actions[action], edge, count)
         for (source, target, action), edge, count in zip(
@@ -331,15 +316,12 @@ def _more(
     """Count the neighbours of each state shown that are not shown, and the edges to them in all."""
     beyond: list[NDArray[np.int64]] = []
     edges = 0
-    for offsets, ends, allowed in (
-        (graph.out_offsets, graph.out_target, allowed_out(graph, actions)),
-        (graph.in_offsets, graph.in_source, allowed_in(graph, actions)),
-    ):
-        at = places_of(offsets, rows)
-        owner = np.repeat(np.arange(len(rows)), np.diff(offsets)[rows])
-        hidden = allowed[at] & ~shown[ends[at]]
+    for side in (graph.out, graph.into):
+        at = side.places(rows)
+        owner = np.repeat(np.arange(len(rows)), np.diff(side.offsets)[rows])
+        hidden = of_actions(graph, side, actions)[at] & ~shown[side.ends[at]]
         edges += int(hidden.sum())
-        beyond.append(owner[hidden] * np.int64(graph.state_count) + ends[at[hidden]])
+        beyond.append(owner[hidden] * np.int64(graph.state_count) + side.ends[at[hidden]])
     distinct = np.unique(np.concatenate(beyond))
     counts = np.bincount(distinct // max(graph.state_count, 1), minlength=len(rows))
     return counts.astype(np.int32), edges

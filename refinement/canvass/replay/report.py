@@ -205,17 +205,14 @@ def _failure(walker: Walker, walk: Walk) -> Failure:
     graph, layer = walker.graph, walk.layers[-1]
     sources, line = layer.reached[-1], layer.line
     before = layer.reached[0]
-    edges = np.concatenate(
-        [np.arange(*graph.out_offsets[row : row + 2]) for row in sources[:_COMPARED].tolist()]
-        or [np.empty(0, dtype=np.int64)]
-    )
-    count = int(np.diff(graph.out_offsets)[sources].sum())
-    own = walker.taking(line, graph.out_action, graph.out_edge, edges)
-    targets = graph.out_target[own if len(own) else edges]
+    edges = graph.out.places(sources[:_COMPARED])
+    count = int(np.diff(graph.out.offsets)[sources].sum())
+    own = walker.taking(line, graph.out, edges)
+    targets = graph.out.ends[own if len(own) else edges]
     if layer.stays:
         targets = np.concatenate([sources, targets[: len(targets) * layer.steps]])
     first = np.concatenate([own, edges[~np.isin(edges, own)]])[:_SHOWN]
-    shown = [_step(graph, edge) for edge in graph.out_edge[first].tolist()] if layer.steps else []
+    shown = [_step(graph, edge) for edge in graph.out.edge[first].tolist()] if layer.steps else []
     return Failure(
         line=layer.number,
         content=msgspec.json.encode(
@@ -267,7 +264,7 @@ def _missing(walker: Walker, layer: Layer) -> list[str] | None:
     every = np.arange(graph.state_count, dtype=np.int32)
     ends = walker.fitting(every, line)
     if line.action is not None:
-        ends = graph.in_source[walker.into(ends, every, line)]
+        ends = graph.into.ends[walker.into(ends, every, line)]
     try:
         hops = shortest_path(graph, layer.reached[0], ends.tolist())
     except NoPath:
@@ -298,10 +295,10 @@ class Coverage(Record, frozen=True):
 def coverage(graph: StateGraph, taken: Taken) -> Coverage:
     """Sum up what traces take."""
     codes = range(len(graph.actions))
-    every = np.bincount(graph.in_action, minlength=len(codes)).tolist()
-    own = np.bincount(graph.in_action[taken.edges], minlength=len(codes)).tolist()
+    every = np.bincount(graph.into.action, minlength=len(codes)).tolist()
+    own = np.bincount(graph.into.action[taken.edges], minlength=len(codes)).tolist()
     states = np.flatnonzero(~taken.states)[:_SHOWN].tolist()
-    edges = np.sort(graph.in_edge[~taken.edges])[:_SHOWN].tolist()
+    edges = np.sort(graph.into.edge[~taken.edges])[:_SHOWN].tolist()
     return Coverage(
         states=graph.state_count,
         taken_states=int(taken.states.sum()),

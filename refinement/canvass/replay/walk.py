@@ -1,6 +1,6 @@
 """The walk of a trace through a state graph: which states are possible after each line.
 
-States are rows of the graph, edges are places in its ``out_*`` or ``in_*`` arrays. A line with an
+States are rows of the graph, edges are places in the arrays of a `Side`. A line with an
 action is one step of it. A line without one is at most one step of any action, as a behaviour of
 TLA+ may stutter; as the first line it is the state in which the trace begins.
 """
@@ -16,15 +16,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.folders import Offsets, Rows
+from canvass.graph.folders import Rows
 from canvass.graph.predicate import Answers, Mask, evaluate
 from canvass.graph.syntax import PredicateError
-from canvass.graph.view import StateGraph
+from canvass.graph.view import Side, StateGraph
 from canvass.replay.lines import Difference, TraceLine, agrees, differences, leaves, part_of
 from canvass.tlc.errors import ValueSyntaxError
 from canvass.tlc.parse import parse_value
 from canvass.tlc.values import Value
-from canvass.traces.columns import places_of
 from canvass.traces.errors import Code, TraceError
 
 Places = NDArray[np.int64]
@@ -70,7 +69,7 @@ class Taken:
 
     states: Mask
     edges: Mask
-    """In the order of the graph's ``in_*`` arrays."""
+    """In the order of the graph's ``into``."""
 
 
 @dataclass(slots=True, eq=False)
@@ -164,19 +163,19 @@ class Walker:
             found += differences(logged, self.column(name).at(row), name)
         return found
 
-    def taking(self, line: TraceLine, actions: Rows, edges: Rows, places: Places) -> Places:
+    def taking(self, line: TraceLine, side: Side, places: Places) -> Places:
         """Give the places of those edges that the action and the parameters of a line allow."""
         if line.action is not None:
-            places = places[actions[places] == self.codes.get(line.action, -1)]
+            places = places[side.action[places] == self.codes.get(line.action, -1)]
         if line.parameters is None or not len(places):
             return places
         asked = msgspec.json.encode(line.parameters)
-        for edge in edges[places].tolist():
+        for edge in side.edge[places].tolist():
             if (asked, edge) not in self._given:
                 given = self.parameters(edge)
                 self.ignores_parameters |= given is None
                 self._given[asked, edge] = given is None or agrees(line.parameters, given)
-        kept = [self._given[asked, edge] for edge in edges[places].tolist()]
+        kept = [self._given[asked, edge] for edge in side.edge[places].tolist()]
         return places[np.array(kept, dtype=np.bool_)]
 
     def parameters(self, edge: int) -> Value | None:
@@ -221,28 +220,24 @@ class Walker:
         """Take the hidden steps before a line, and its own."""
         graph, reached = self.graph, [rows]
         for _ in range(self.hidden):
-            places = _places(graph.out_offsets, reached[-1])
-            more = np.union1d(reached[-1], graph.out_target[places])
+            more = np.union1d(reached[-1], graph.out.ends[graph.out.places(reached[-1])])
             if len(more) == len(reached[-1]):
                 break
             reached.append(more)
         layer = Layer(number, line, reached, rows)
         after = reached[-1]
         if layer.steps:
-            places = _places(graph.out_offsets, after)
-            places = self.taking(line, graph.out_action, graph.out_edge, places)
-            targets = graph.out_target[places]
+            targets = graph.out.ends[self.taking(line, graph.out, graph.out.places(after))]
             after = np.union1d(after, targets) if layer.stays else np.unique(targets)
         return Layer(number, line, reached, self.fitting(after, line))
 
     # --- backwards --------------------------------------------------------------------------------
 
     def into(self, rows: Rows, sources: Rows, line: TraceLine) -> Places:
-        """Give the places in ``in_*`` of edges from some states to others that a line allows."""
-        graph = self.graph
-        places = _places(graph.in_offsets, rows)
-        places = places[np.isin(graph.in_source[places], sources)]
-        return self.taking(line, graph.in_action, graph.in_edge, places)
+        """Give the places of edges to some states from others, among those that a line allows."""
+        side = self.graph.into
+        places = side.places(rows)
+        return self.taking(line, side, places[np.isin(side.ends[places], sources)])
 
     def cover(self, walk: Walk, taken: Taken) -> None:
         """Mark the states and edges of all behaviours that the lines before a failure can be."""
@@ -265,7 +260,7 @@ class Walker:
     def _mark(self, rows: Rows, sources: Rows, line: TraceLine, taken: Taken) -> Rows:
         places = self.into(rows, sources, line)
         taken.edges[places] = True
-        return np.unique(self.graph.in_source[places])
+        return np.unique(self.graph.into.ends[places])
 
     def path(self, walk: Walk) -> list[tuple[int, int, bool]]:
         """Give one path through the last lines before a failure.
@@ -289,16 +284,9 @@ class Walker:
                         break
                     earlier = layer.reached[level - 1]
                 place = self.into(row, earlier, line)[:1]
-                found.append((int(self.graph.in_edge[place][0]), layer.number, not moves))
-                row, moves = self.graph.in_source[place], False
+                found.append((int(self.graph.into.edge[place][0]), layer.number, not moves))
+                row, moves = self.graph.into.ends[place], False
         return found[::-1]
 
 
 _ANY: Final = TraceLine()
-
-
-def _places(offsets: Offsets, rows: Rows) -> Places:
-    """As `places_of`, faster for the one state that most traces leave possible."""
-    if len(rows) == 1:
-        return np.arange(offsets[rows[0]], offsets[rows[0] + 1])
-    return places_of(offsets, rows)

@@ -88,7 +88,7 @@ def test_a_dump_becomes_a_graph_with_the_same_states_and_edges(tmp_path: Path, n
     }
     found = {
         (edge.source, edge.action, edge.given.get("arguments"), edge.target)
-        for edge in map(view.edge, view.out_edge.tolist())
+        for edge in map(view.edge, view.out.edge.tolist())
     }
 
     assert view.state_count == len(states) == manifest.counts.states

@@ -38,7 +38,7 @@ edge_lists = st.integers(1, 12).flatmap(
 def oracle(view: DumpView, actions: tuple[str, ...] = ACTIONS) -> Any:
     made = nx.MultiDiGraph()
     made.add_nodes_from(range(view.state_count))
-    for number in view.out_edge.tolist():
+    for number in view.out.edge.tolist():
         edge = view.edge(number)
         if edge.action in actions:
             made.add_edge(edge.source, edge.target, action=edge.action)

@@ -62,11 +62,11 @@ def test_a_walk_through_a_graph_conforms_whatever_is_logged_of_it(
     for _ in range(data.draw(st.integers(0, 6))):
         left = data.draw(st.integers(0, hidden))
         for _ in range(left + 1):
-            edges = range(*view.out_offsets[row : row + 2])
+            edges = range(*view.out.offsets[row : row + 2])
             if not edges:
                 break
             place = data.draw(st.sampled_from(edges))
-            action, row = view.actions[view.out_action[place]], int(view.out_target[place])
+            action, row = view.actions[view.out.action[place]], int(view.out.ends[place])
         else:
             logged = projected(view, row, data.draw(names))
             lines.append(TraceLine(data.draw(st.sampled_from([action, None])), None, logged))
@@ -111,7 +111,7 @@ def test_any_trace_is_decided_as_by_following_each_path(
         Verdict.CONFORMS if not failed else Verdict.INCOMPLETE if unsure else wrong
     )
     assert set(np.flatnonzero(taken.states).tolist()) == naive.states
-    assert set(view.in_edge[taken.edges].tolist()) == naive.edges
+    assert set(view.into.edge[taken.edges].tolist()) == naive.edges
     if found.verdict is not Verdict.MALFORMED:
         assert found.explained == naive.explained
     if found.failure is not None:

@@ -41,10 +41,10 @@ def walked(view: StateGraph, chance: random.Random, length: int) -> list[TraceLi
     """A random walk, with all variables in each line."""
     row = int(view.initial[0])
     lines = [TraceLine(vars=logged(view, row))]
-    while len(lines) < length and view.out_offsets[row] < view.out_offsets[row + 1]:
-        place = chance.choice(range(*view.out_offsets[row : row + 2]))
-        row = int(view.out_target[place])
-        lines.append(TraceLine(view.actions[view.out_action[place]], None, logged(view, row)))
+    while len(lines) < length and view.out.offsets[row] < view.out.offsets[row + 1]:
+        place = chance.choice(range(*view.out.offsets[row : row + 2]))
+        row = int(view.out.ends[place])
+        lines.append(TraceLine(view.actions[view.out.action[place]], None, logged(view, row)))
     return lines
 
 

@@ -116,13 +116,13 @@ class OpenGraph:
         """Describe a state, with up to ``limit`` steps that leave it, and as many that enter it."""
         view = self.view
         tree = view.tree(row)
-        first, last = int(view.out_offsets[row]), int(view.out_offsets[row + 1])
+        first, last = int(view.out.offsets[row]), int(view.out.offsets[row + 1])
         # Steps back to the same state come last: they change nothing, and most steps are so.
-        order = np.argsort(view.out_target[first:last] == row, kind="stable")[:limit]
-        leaving = [view.edge(int(one)) for one in view.out_edge[first + order]]
-        start, end = int(view.in_offsets[row]), int(view.in_offsets[row + 1])
-        back = np.argsort(view.in_source[start:end] == row, kind="stable")[:limit]
-        entering = view.in_source[start + back].tolist()
+        order = np.argsort(view.out.ends[first:last] == row, kind="stable")[:limit]
+        leaving = [view.edge(int(one)) for one in view.out.edge[first + order]]
+        start, end = int(view.into.offsets[row]), int(view.into.offsets[row + 1])
+        back = np.argsort(view.into.ends[start:end] == row, kind="stable")[:limit]
+        entering = view.into.ends[start + back].tolist()
         trees = {one: view.tree(one) for one in [row, *(e.target for e in leaving), *entering]}
         labels = labels_of(trees)
         return api.StateView(
@@ -135,8 +135,8 @@ class OpenGraph:
             out_total=last - first,
             entering=tuple(
                 api.InEdge(
-                    edge=int(view.in_edge[at]),
-                    action=(action := view.actions[int(view.in_action[at])]),
+                    edge=int(view.into.edge[at]),
+                    action=(action := view.actions[int(view.into.action[at])]),
                     source=view.id_of(source),
                     source_label=labels[source],
                     words=edge_words(trees[source], tree, action),

@@ -30,8 +30,7 @@ from canvass.cli.output import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from canvass.graph.folders import Offsets, Rows
-    from canvass.graph.view import StateGraph, Tree
+    from canvass.graph.view import Side, StateGraph, Tree
     from canvass.graph.walks import Hop
 
 
@@ -227,17 +226,15 @@ def _state(graph: StateGraph, row: int) -> StateAnswer:
         initial=graph.is_initial(row),
         expanded=bool(graph.expanded[row]),
         state=graph.tree(row),
-        leaving=_near(graph, row, graph.out_offsets, graph.out_action, graph.out_target),
-        entering=_near(graph, row, graph.in_offsets, graph.in_action, graph.in_source),
+        leaving=_near(graph, row, graph.out),
+        entering=_near(graph, row, graph.into),
     )
 
 
-def _near(
-    graph: StateGraph, row: int, offsets: Offsets, actions: Rows, ends: Rows
-) -> list[NearState]:
+def _near(graph: StateGraph, row: int, side: Side) -> list[NearState]:
     """Give the steps at one side of a state, those of one action to one state together."""
-    own = slice(int(offsets[row]), int(offsets[row + 1]))
-    counts = Counter(zip(actions[own].tolist(), ends[own].tolist(), strict=True))
+    own = slice(int(side.offsets[row]), int(side.offsets[row + 1]))
+    counts = Counter(zip(side.action[own].tolist(), side.ends[own].tolist(), strict=True))
     return sorted(
         (
             NearState(graph.actions[action], graph.id_of(end), count)
