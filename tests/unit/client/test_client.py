@@ -70,6 +70,16 @@ def test_members_are_asked_in_turn_until_one_answers() -> None:
     assert asked == [(one, SessionConnectRequest) for one in ("a:1", "b:1", "c:1", "a:1")]
 
 
+def test_a_rejected_client_knows_the_reason_and_asks_again() -> None:
+    world = World()
+    world.event(EventCode.ERROR, detail="there are too many sessions")
+    world.take()
+    world.client.work(1_000)
+
+    assert (world.state, len(world.take())) == ("CONNECTING", 1)
+    assert world.client.closed_reason == "there are too many sessions"
+
+
 def test_a_redirect_is_followed() -> None:
     world = World()
     world.take()

@@ -242,7 +242,7 @@ def test_wide_user_output_is_joined_to_values() -> None:
         event.line for event in events(recorded("print_wide")) if isinstance(event, UserOutput)
     )
 
-    assert [value["to"] for value in join_values(lines)] == [0, 1]
+    assert [value["to"] for value in join_values(lines, print)] == [0, 1]
 
 
 def test_an_explanation_belongs_to_the_previous_error() -> None:

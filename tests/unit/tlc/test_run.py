@@ -15,7 +15,7 @@ from canvass.tlc.dump import DumpEdge, DumpState, read_dump
 from canvass.tlc.errors import ConfigError, JarError, JavaError, OptionError, RunError
 from canvass.tlc.events import Event, InitialStates
 from canvass.tlc.given import from_python, given
-from canvass.tlc.parse import join_values, parse_state, parse_value
+from canvass.tlc.parse import parse_state, parse_value
 from canvass.tlc.programs import find_java
 from canvass.tlc.results import CheckResult, Outcome
 from canvass.tlc.runner import check, run
@@ -126,7 +126,7 @@ def test_much_output_is_streamed_and_not_kept(tmp_path: Path) -> None:
     options = replace(SHORT, library=(library,))
     with run(tmp_path / "Printer.tla", SIMPLE, options) as running:
         tracemalloc.start()
-        for value in join_values(running.user_output()):
+        for value in running.printed_values():
             count, last = count + 1, value
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -157,7 +157,7 @@ def test_the_environment_names_folders_and_jars_of_modules(
     (tmp_path / "Printer.tla").write_text(PRINTER)
     monkeypatch.setenv("CANVASS_TLA_LIBRARY", f"{tmp_path}:{library}")
     with run(tmp_path / "Printer.tla", SIMPLE, SHORT) as running:
-        printed = list(join_values(running.user_output()))
+        printed = list(running.printed_values())
 
     assert running.result.ok
     assert len(printed) == 3

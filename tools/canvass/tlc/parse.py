@@ -250,9 +250,7 @@ def parse_state(text: str) -> dict[str, Value]:
     return {name: parse_value(part) for name, part in split_state(text).items()}
 
 
-def join_values(
-    lines: Iterable[str], on_other: Callable[[str], None] | None = None
-) -> Iterator[Any]:
+def join_values(lines: Iterable[str], on_other: Callable[[str], object]) -> Iterator[Any]:
     """Parse the values that ``PrintT`` printed, wrapped over lines or not.
 
     Memory is bounded by the longest value.
@@ -268,27 +266,19 @@ def join_values(
     ------
     Value
         The values, in the order of printing.
-
-    Raises
-    ------
-    ValueSyntaxError
-        When a line is not part of a value, and there is no ``on_other``.
     """
     pending: list[str] = []
     tokens: list[str] = []
     depth = 0
 
-    def refuse(offending: list[str]) -> None:
-        if on_other is None:
-            parse_value("\n".join(offending))
-            raise ValueSyntaxError("a value was expected", "\n".join(offending), 0)
-        for line in offending:
+    def pass_over() -> None:
+        for line in pending:
             on_other(line)
 
     for line in lines:
         # TLC indents wrapped lines: a line at the margin ends an unfinished value.
         if depth > 0 and line[:1] not in (" ", ")"):
-            refuse(pending)
+            pass_over()
             pending, tokens, depth = [], [], 0
         cut = _TOKEN.findall(line)
         depth += sum(map(cut.count, _OPENERS)) - sum(map(cut.count, _CLOSERS))
@@ -299,11 +289,8 @@ def join_values(
         try:
             value = _parse_tokens(tokens, "\n".join(pending))
         except ValueSyntaxError:
-            if on_other is None:
-                raise
-            refuse(pending)
+            pass_over()
         else:
             yield value
         pending, tokens, depth = [], [], 0
-    if pending:
-        refuse(pending)
+    pass_over()

@@ -88,19 +88,14 @@ class TlcRun(Iterator[Event]):
             raise RunError("the run is not finished: iterate to its end, or call wait()")
         return self._result
 
-    def user_output(self) -> Iterator[str]:
-        """Run to the end and yield only the lines that the specification prints."""
-        for event in self:
-            if isinstance(event, UserOutput):
-                yield event.line
-
     def printed_values(self) -> Iterator[Any]:
         """Run to the end and yield the values that the specification prints.
 
         Other lines, and the lines of a value that another line interrupts, are kept in
         ``foreign_lines``.
         """
-        return join_values(self.user_output(), self.foreign_lines.append)
+        lines = (event.line for event in self if isinstance(event, UserOutput))
+        return join_values(lines, self.foreign_lines.append)
 
     def wait(self) -> CheckResult:
         """Run to the end and return the result."""
