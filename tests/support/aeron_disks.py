@@ -10,8 +10,8 @@ from pathlib import Path
 from canvass.cluster.messages import NULL_VALUE
 from canvass.disks import layouts
 from canvass.disks.layouts import Layout, align
+from canvass.log import entries
 from canvass.log.entries import (
-    LOG_MESSAGES,
     ClusterTimeUnit,
     LogMessage,
     NewLeadershipTermEvent,
@@ -85,7 +85,7 @@ def frame(position: int, message: bytes, flags: int = 0xC0, session: int = 5) ->
 
 def message(entry: LogMessage) -> bytes:
     """An entry of the log in bytes, of the schema version of these disks."""
-    data = bytearray(LOG_MESSAGES.encode(entry))
+    data = bytearray(entries.encode(entry))
     struct.pack_into("<H", data, 6, SCHEMA_VERSION)
     return bytes(data)
 

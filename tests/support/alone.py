@@ -10,7 +10,8 @@ from canvass.archive.recording import SEGMENT_LENGTH
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import MILLISECOND_NS, Timing
-from canvass.log.entries import LOG_MESSAGES, ClusterActionRequest, SessionMessageHeader
+from canvass.log import entries
+from canvass.log.entries import ClusterActionRequest, SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.module_state import ControlToggle
 from canvass.node.node import Node
@@ -92,7 +93,7 @@ class Alone:
 
     def actions(self) -> list[str]:
         recording = self.node.archive.recording
-        found = [LOG_MESSAGES.decode(one.payload) for one in recording.replay(0, recording.end)]
+        found = [entries.decode(one.payload) for one in recording.replay(0, recording.end)]
         return [one.action.name for one in found if isinstance(one, ClusterActionRequest)]
 
     def answered(self) -> int:

@@ -22,8 +22,8 @@ from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
+from canvass.log import entries
 from canvass.log.entries import (
-    LOG_MESSAGES,
     CloseReason,
     ClusterActionRequest,
     LogMessage,
@@ -166,7 +166,7 @@ class ConsensusModule:
         if self._action is not None:
             flags = int(self._action is ControlToggle.STANDBY_SNAPSHOT)
             asked = ClusterActionRequest(term, 0, now, ACTION_OF[self._action][1], flags)
-            end = position + aligned_length(len(LOG_MESSAGES.encode(asked)))
+            end = position + aligned_length(len(entries.encode(asked)))
             return replace(asked, log_position=end)
         if not self.is_active:
             return None
@@ -248,7 +248,7 @@ class ConsensusModule:
         if position <= start:
             return
         for frame in self._archive.recording.replay(start, min(position, self._written_from)):
-            message = LOG_MESSAGES.decode(frame.payload)
+            message = entries.decode(frame.payload)
             for state in self._states():
                 state.apply(message)
         while self._uncommitted and self._uncommitted[0][0] <= position:

@@ -25,8 +25,8 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import LogPart, Offer, Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.timing import MILLISECOND_NS, SLOW_TICK_NS
+from canvass.log import entries
 from canvass.log.entries import (
-    LOG_MESSAGES,
     ClusterTimeUnit,
     NewLeadershipTermEvent,
     aligned_length,
@@ -139,7 +139,7 @@ class MemberPort:
                 break
             entry_position = frame.position if is_within else NULL_VALUE
             if opens_term(frame.payload):
-                event = LOG_MESSAGES.decode(frame.payload)
+                event = entries.decode(frame.payload)
                 assert isinstance(event, NewLeadershipTermEvent)
                 base = event.term_base_log_position
                 return LogPart(
@@ -172,7 +172,7 @@ class MemberPort:
         message = self._module.poll(publication.end)
         if message is None:
             return None
-        data = LOG_MESSAGES.encode(message)
+        data = entries.encode(message)
         return Offer(aligned_length(len(data)), snapshot=requests_snapshot(data))
 
     def is_active(self) -> bool:
@@ -311,7 +311,7 @@ class MemberPort:
                 if publication is not None:
                     message = self._module.poll(publication.end)
                 assert message is not None
-                self._append(LOG_MESSAGES.encode(message), position)
+                self._append(entries.encode(message), position)
                 self._module.written(position)
             case asked.AppendNewLeadershipTermEvent(term, base, position):
                 self._open_term(term, base, position)
@@ -330,7 +330,7 @@ class MemberPort:
             ClusterTimeUnit.MILLIS,
             1,
         )
-        self._append(LOG_MESSAGES.encode(event), position)
+        self._append(entries.encode(event), position)
 
     def _append(self, data: bytes, position: int) -> None:
         publication = self._streams.publication

@@ -16,8 +16,8 @@ from canvass.archive.recording import Recording
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
+from canvass.log import entries
 from canvass.log.entries import (
-    LOG_MESSAGES,
     STANDBY_FLAG,
     ClusterAction,
     ClusterActionRequest,
@@ -66,7 +66,7 @@ class BoundedLogAdapter:
             return 0
         for frame in self._log.replay(self.position, bound):
             self.position = frame.end
-            on_entry(LOG_MESSAGES.decode(frame.payload))
+            on_entry(entries.decode(frame.payload))
             count += 1
             if count == FRAGMENT_LIMIT:
                 break

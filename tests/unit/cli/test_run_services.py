@@ -12,7 +12,8 @@ import pytest
 
 from canvass.archive.archive import Archive
 from canvass.archive.files import FileStorage
-from canvass.log.entries import LOG_MESSAGES, ClusterActionRequest
+from canvass.log import entries
+from canvass.log.entries import ClusterActionRequest
 from canvass.runner.cluster_run import compare_services
 from support.processes import canvass, members_of
 from support.trace_reading import load_corpus
@@ -45,7 +46,7 @@ def run(folder: Path, *words: object) -> dict[str, Any]:
 
 def actions_in_log(archive: Archive) -> list[tuple[str, int]]:
     recording = archive.recording
-    messages = [LOG_MESSAGES.decode(one.payload) for one in recording.replay(0, recording.end)]
+    messages = [entries.decode(one.payload) for one in recording.replay(0, recording.end)]
     return [
         (one.action.name, one.flags) for one in messages if isinstance(one, ClusterActionRequest)
     ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from canvass.archive.memory import MemoryStorage
-from canvass.log.entries import LOG_MESSAGES, SessionCloseEvent, SessionMessageHeader
+from canvass.log import entries
+from canvass.log.entries import SessionCloseEvent, SessionMessageHeader
 from canvass.services.applications import REQUEST
 from canvass.transport.messages import EventCode, SessionCloseRequest, SessionEvent
 from support.alone import Alone
@@ -20,7 +21,7 @@ def test_messages_sent_before_a_close_are_appended_before_it() -> None:
     for one in (message, SessionCloseRequest(term, session), message):
         alone.node.on_ingress(one)
     alone.work()
-    written = [LOG_MESSAGES.decode(one.payload) for one in recording.replay(end, recording.end)]
+    written = [entries.decode(one.payload) for one in recording.replay(end, recording.end)]
 
     assert [type(one) for one in written] == [SessionMessageHeader, SessionCloseEvent]
     (event,) = [one for one in alone.sent[-1:] if isinstance(one, SessionEvent)]

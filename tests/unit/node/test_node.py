@@ -11,8 +11,8 @@ from canvass.archive.memory import MemoryStorage
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.cluster.ports import LogPart
+from canvass.log import entries
 from canvass.log.entries import (
-    LOG_MESSAGES,
     NewLeadershipTermEvent,
     SessionCloseEvent,
     SessionMessageHeader,
@@ -56,7 +56,7 @@ def test_a_replay_sends_no_answer_and_writes_nothing() -> None:
     end = first.node.archive.recording.end
     again = Alone(first.storage)
     recording = again.node.archive.recording
-    written = [LOG_MESSAGES.decode(one.payload) for one in recording.replay(end, recording.end)]
+    written = [entries.decode(one.payload) for one in recording.replay(end, recording.end)]
 
     assert again.service.application.snapshot() == b"1"
     assert [one for one in again.sent if isinstance(one, SessionMessageHeader)] == []

@@ -8,7 +8,8 @@ from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
-from canvass.log.entries import LOG_MESSAGES, SessionMessageHeader, TimerEvent
+from canvass.log import entries
+from canvass.log.entries import SessionMessageHeader, TimerEvent
 from canvass.node.module_state import ControlToggle, service_of
 from canvass.services.applications import REQUEST, Counter
 from canvass.services.service import ScheduleTimer, ServiceMessage
@@ -91,7 +92,7 @@ def test_a_leader_appends_timers_then_messages_of_services_then_those_of_clients
     agents[FIRST].outbox.append(ScheduleTimer(7, 0))
     alone.node.module.services_work()
     alone.work()
-    found = [LOG_MESSAGES.decode(one.payload) for one in recording.replay(before, recording.end)]
+    found = [entries.decode(one.payload) for one in recording.replay(before, recording.end)]
 
     assert [type(one) for one in found] == [TimerEvent, *[SessionMessageHeader] * 3]
     sessions = [one.cluster_session_id for one in found if isinstance(one, SessionMessageHeader)]

@@ -8,8 +8,8 @@ from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import Recording
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
+from canvass.log import entries
 from canvass.log.entries import (
-    LOG_MESSAGES,
     CloseReason,
     ClusterAction,
     ClusterActionRequest,
@@ -99,7 +99,7 @@ CALLS = (
 def recording() -> Recording:
     found = Recording(MemoryStorage())
     for message in LOG:
-        found.append(LOG_MESSAGES.encode(message))
+        found.append(entries.encode(message))
     return found
 
 

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from canvass.log import entries
 from canvass.log.entries import (
-    LOG_MESSAGES,
     CloseReason,
     ClusterAction,
     ClusterActionRequest,
     ClusterTimeUnit,
+    LayoutError,
     LogMessage,
     NewLeadershipTermEvent,
     SessionCloseEvent,
@@ -22,7 +23,6 @@ from canvass.log.entries import (
     opens_term,
     requests_snapshot,
 )
-from canvass.log.layout import LayoutError
 
 LONG = st.integers(-(1 << 63), (1 << 63) - 1)
 INT = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -48,22 +48,22 @@ MESSAGES: st.SearchStrategy[LogMessage] = st.one_of(
 
 @given(MESSAGES)
 def test_each_message_reads_back(message: LogMessage) -> None:
-    assert LOG_MESSAGES.decode(LOG_MESSAGES.encode(message)) == message
+    assert entries.decode(entries.encode(message)) == message
 
 
 @given(MESSAGES, st.data())
 def test_damaged_bytes_are_another_message_or_refused(
     message: LogMessage, data: st.DataObject
 ) -> None:
-    encoded = bytearray(LOG_MESSAGES.encode(message))
+    encoded = bytearray(entries.encode(message))
     encoded[data.draw(st.integers(0, len(encoded) - 1))] ^= data.draw(st.integers(1, 255))
     cut = data.draw(st.integers(0, len(encoded)))
     try:
-        found = LOG_MESSAGES.decode(bytes(encoded[:cut]))
+        found = entries.decode(bytes(encoded[:cut]))
     except LayoutError:
         return
 
-    assert LOG_MESSAGES.decode(LOG_MESSAGES.encode(found)) == found
+    assert entries.decode(entries.encode(found)) == found
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_damaged_bytes_are_another_message_or_refused(
     ],
 )
 def test_entries_have_the_lengths_of_aeron(message: LogMessage, length: int) -> None:
-    assert aligned_length(len(LOG_MESSAGES.encode(message))) == length
+    assert aligned_length(len(entries.encode(message))) == length
 
 
 def test_snapshot_requests_and_term_openings_are_recognised_by_their_bytes() -> None:
@@ -86,7 +86,7 @@ def test_snapshot_requests_and_term_openings_are_recognised_by_their_bytes() -> 
     actions = [ClusterActionRequest(0, 96, 0, action, 0) for action in ClusterAction]
     standby = ClusterActionRequest(0, 96, 0, ClusterAction.SNAPSHOT, 1)
 
-    assert opens_term(LOG_MESSAGES.encode(opening))
-    assert not opens_term(LOG_MESSAGES.encode(standby))
-    assert [requests_snapshot(LOG_MESSAGES.encode(one)) for one in actions] == [False, False, True]
-    assert not requests_snapshot(LOG_MESSAGES.encode(standby))
+    assert opens_term(entries.encode(opening))
+    assert not opens_term(entries.encode(standby))
+    assert [requests_snapshot(entries.encode(one)) for one in actions] == [False, False, True]
+    assert not requests_snapshot(entries.encode(standby))
