@@ -340,6 +340,7 @@ _NO_LOG: Final = (
 BATCH_EVENTS: Final = 10_000
 """Events in one run of TLC, if they are of more than one run."""
 _ROOT_MODULE: Final = "TraceSpecRuns"
+_NEXT: Final = ",\n"
 _UNBOUNDED: Final = 1_000_000
 """A bound for messages under way: more than the events of any batch."""
 
@@ -399,12 +400,12 @@ def _read(unit: Unit) -> Iterator[TraceRun | RunVerdict]:
 def _batches(traces: Iterable[tuple[int, TraceRun]]) -> Iterator[list[tuple[int, TraceRun]]]:
     """Put runs under the same rules together, up to `BATCH_EVENTS`."""
     waiting: dict[Rules, list[tuple[int, TraceRun]]] = {}
-    for one in traces:
-        batch = waiting.setdefault(one[1].run.rules, [])
-        if batch and sum(trace.events for _, trace in batch) + one[1].events > BATCH_EVENTS:
-            yield waiting.pop(one[1].run.rules)
-            batch = waiting.setdefault(one[1].run.rules, [])
-        batch.append(one)
+    for place, trace in traces:
+        batch = waiting.setdefault(trace.run.rules, [])
+        if batch and sum(each.events for _, each in batch) + trace.events > BATCH_EVENTS:
+            yield batch
+            batch = waiting[trace.run.rules] = []
+        batch.append((place, trace))
     yield from waiting.values()
 
 
@@ -460,12 +461,15 @@ def module_text(traces: Iterable[TraceRun]) -> str:
 
 
 def _run_text(trace: TraceRun) -> str:
-    texts = (",\n".join(f'"{text}"' for text in stream.texts) for stream in trace.streams)
-    missing = {fact.member_id for fact in trace.facts}
-    fields = {
-        "whole": str(trace.whole).upper(),
-        "empty": str(trace.run.initial == "empty").upper(),
-        "missing": f"{{{', '.join(map(str, sorted(missing)))}}}",
-        "streams": f"<<\n{f',{chr(10)}'.join(f'<<{text}>>' for text in texts)}>>",
-    }
-    return f"[{', '.join(f'{name} |-> {value}' for name, value in fields.items())}]"
+    streams = (_tuple(f'"{text}"' for text in stream.texts) for stream in trace.streams)
+    missing = ", ".join(map(str, sorted({fact.member_id for fact in trace.facts})))
+    return (
+        f"[whole |-> {str(trace.whole).upper()},"
+        f" empty |-> {str(trace.run.initial == 'empty').upper()},"
+        f" missing |-> {{{missing}}}, streams |-> {_tuple(streams)}]"
+    )
+
+
+def _tuple(items: Iterable[str]) -> str:
+    """Write a tuple, an item in each line: SANY's time is quadratic in the length of a line."""
+    return f"<<{_NEXT.join(items)}>>"
