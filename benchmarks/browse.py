@@ -76,7 +76,7 @@ def first_view(client: Client) -> float:
     client.get("/")
     client.get("/assets/app.js")
     client.get("/assets/app.css")
-    graph = client.get("/api/session")["opened"]
+    graph = client.get("/api/session")["sources"][0]["id"]
     first = client.get(f"/api/graph/{graph}")["initial"][0]
     client.get(f"/api/graph/{graph}/state/{first}")
     client.get(f"/api/graph/{graph}/around/{first}?depth=2&limit=200")
@@ -102,7 +102,7 @@ def timed(action: Callable[[], object], times: int) -> list[float]:
 
 def walk(client: Client, chance: random.Random) -> list[float]:
     """Click on neighbours at random: the state and what is around it, each time."""
-    graph = client.get("/api/session")["opened"]
+    graph = client.get("/api/session")["sources"][0]["id"]
     here = client.get(f"/api/graph/{graph}")["initial"][0]
     first, found = here, []
     for _ in range(CLICKS):
@@ -124,7 +124,7 @@ def measure(name: str, folder: Path, where: str, by: str) -> None:
             cold.append(seconds)
             whole.append(printed + seconds)
     with browsing(folder) as (client, _):
-        graph = client.get("/api/session")["opened"]
+        graph = client.get("/api/session")["sources"][0]["id"]
         info = client.get(f"/api/graph/{graph}")
         print(f"{name}: {info['states']:,} states, {info['edges']:,} edges")
         show("first view, from the address on", cold)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import random
+import shutil
+import subprocess
+import sys
 import threading
+import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,17 +20,20 @@ from canvass.browser import api
 from canvass.browser import nearest as nearest_loss
 from canvass.browser.choices import choices, moment_of, tree_of
 from canvass.browser.counterexamples import read_counterexample
+from canvass.browser.kept import script
 from canvass.browser.nearest import THREAD, Searches
 from canvass.browser.questions import Refusal
 from canvass.browser.sources import Store
-from canvass.browser.what_if import Start, rules_of
+from canvass.browser.tried import Start, rules_of, walk
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
 from canvass.distance.search import Distance, Moment
 from canvass.lanes.of_counterexample import Tree, action_name
+from canvass.spec.files import spec_root
 from support.browse import Asked, serving
 from support.core_lookup import core_lookup
+from support.dialogue import Dialogue, replay
 
 HAZARD_1 = Path(__file__).parent / "tlc" / "hazard1.txt"
 
@@ -61,6 +70,48 @@ def test_a_path_by_chance_is_a_run_that_conforms(
     assert (verdict.verdict, verdict.reason) == (Verdict.CONFORMS, "")
     taken = sum(not name.endswith(".lost") for name in path)
     assert verdict.events == at + 1 + taken
+
+    world, dialogue = Start(moment, "", 96).cluster(), Dialogue()
+    assert len([*walk(world, path)]) == 40
+    scenario = server.ask(f"/what-if/run/good/{at}/scenario", path=",".join(path)).body.decode()
+    replay(scenario, dialogue)
+    assert scenario.startswith(f"# What may come after event {at + 1} of good.\ncluster 3 1.50\n")
+    assert (dialogue.world.members, dialogue.world.logs) == (world.members, world.logs)
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize(
+    "at", [3, *(pytest.param(at, marks=pytest.mark.night) for at in (60, 150, 260, 399))]
+)
+def test_tlc_takes_a_path_by_chance(good_run: Path, at: int) -> None:
+    (moment,) = RunMoments(good_run).moments([at])
+    start = Start(moment, "", 96)
+    made = script(start, walked(start, at, 40 if at > 3 else 10))
+
+    assert made.verdict(made.played(120)) == (
+        "TLC confirms it: each step is one of Cluster.tla, and they lead to this state"
+    )
+
+
+@pytest.mark.tlc
+@pytest.mark.night
+def test_a_script_is_checked_as_a_model_and_another_one_is_not_confirmed(tmp_path: Path) -> None:
+    found = read_counterexample(HAZARD_1)
+    start = Start(moment_of(found.states[4], rules_of(found.title, 3)), "state 5", 1)
+    made = script(start, ["1.AppendEntry.position2", "1.AppendEntry.position3"])
+    short = replace(made, module=made.module.replace("Writes(1) \\o\n", ""))
+    never = {**made.config.constants, "BoundAppend": "<- MCNever"}
+    barred = replace(made, config=replace(made.config, constants=never))
+    with zipfile.ZipFile(io.BytesIO(made.zipped())) as archive:
+        archive.extractall(shutil.copytree(spec_root(), tmp_path / "spec"))
+    words = [sys.executable, "-m", "canvass.cli.main", "check", f"{tmp_path}/spec/WhatIf.tla"]
+    checked = subprocess.run(words, capture_output=True, text=True, check=True)
+
+    assert "3 distinct" in checked.stdout
+    assert "they lead to another state" in short.verdict(short.played(60))
+    assert barred.verdict(barred.played(60)) == (
+        "TLC takes 0 of 2 steps; the next one is none of Cluster.tla"
+    )
 
 
 def known(state: Tree) -> Tree:
@@ -142,14 +193,14 @@ def join_search() -> None:
             thread.join()
 
 
-def nearest(server: Asked, place: str, **query: str) -> api.Nearest:
+def nearest(server: Asked, place: str, **query: str) -> api.TlcAnswer:
     """Ask, and ask again when TLC has searched."""
-    assert server.get(api.Nearest, f"{place}/nearest", **query).pending
+    assert server.get(api.TlcAnswer, f"{place}/nearest", **query).pending
     join_search()
-    return server.get(api.Nearest, f"{place}/nearest", **query)
+    return server.get(api.TlcAnswer, f"{place}/nearest", **query)
 
 
-def test_one_search_runs_at_a_time_and_what_failed_begins_again(
+def test_tlc_works_on_one_question_at_a_time_and_what_failed_begins_again(
     good_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on, begun = threading.Event(), list[str]()
@@ -164,7 +215,7 @@ def test_one_search_runs_at_a_time_and_what_failed_begins_again(
     first, second = RunMoments(good_run).moments([3, 60])
     searches = Searches(Store())
     assert searches.nearest(first).pending
-    with pytest.raises(Refusal, match="another search is running"):
+    with pytest.raises(Refusal, match="another question"):
         searches.nearest(second)
     go_on.set()
     join_search()
@@ -176,22 +227,10 @@ def test_one_search_runs_at_a_time_and_what_failed_begins_again(
     assert begun == ["event 3", "event 3"]
 
 
-def test_the_nearest_loss_is_searched_and_opens_as_a_counterexample(server: Asked) -> None:
+def test_the_nearest_loss_is_searched_after_a_path_and_opens_as_a_counterexample(
+    server: Asked,
+) -> None:
     """From the state before the last one of HZ1, one step leads to the loss."""
-    states = read_counterexample(HAZARD_1).states
-    place = f"/what-if/counterexample/hazard1.txt/{len(states) - 2}"
-
-    answer = nearest(server, place)
-
-    assert answer.text == "1 step to a violation of CommittedIsDurable"
-    assert answer.counterexample is not None
-    view = server.get(api.CounterexampleView, f"/counterexample/{answer.counterexample}")
-    assert (view.states_total, view.property) == (2, "CommittedIsDurable")
-    last = view.states[-1].tree["hist"]["committed"]
-    assert len(last) > len(states[-2]["hist"]["committed"])
-
-
-def test_a_path_moves_the_place_from_which_a_loss_is_searched(server: Asked) -> None:
     found = read_counterexample(HAZARD_1)
     third, second = found.states[-3:-1]
     world = Start(moment_of(third, rules_of(found.title, 3)), "", 1).cluster()
@@ -202,5 +241,11 @@ def test_a_path_moves_the_place_from_which_a_loss_is_searched(server: Asked) -> 
         reached[name] = known(tree_of(later))
     (taken,) = (name for name, after in reached.items() if after == known(second))
     place = f"/what-if/counterexample/hazard1.txt/{len(found.states) - 3}"
+
     answer = nearest(server, place, path=taken)
+
     assert answer.text == "1 step to a violation of CommittedIsDurable"
+    assert answer.counterexample is not None
+    view = server.get(api.CounterexampleView, f"/counterexample/{answer.counterexample}")
+    assert (view.states_total, view.property) == (2, "CommittedIsDurable")
+    assert len(view.states[-1].tree["hist"]["committed"]) > len(second["hist"]["committed"])

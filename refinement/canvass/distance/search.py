@@ -8,7 +8,7 @@ so `Moment.small` replaces each position by its rank among all positions of the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -90,25 +90,12 @@ class Moment:
 
     def small(self) -> tuple[Moment, dict[int, int]]:
         """Give the moment with ranks for positions and terms, and the position of each rank."""
-        found: dict[NumberKind, set[int]] = {NumberKind.TERM: set(), NumberKind.POSITION: set()}
+        (small,), ranked = together([self])
+        return small, {rank: position for position, rank in ranked.items()}
 
-        def collect(name: str, value: int) -> int:
-            found.get(kind(name), set()).add(value)
-            return value
+    def renamed(self, rename: Callable[[str, int], int]) -> Moment:
+        """Give the moment with other numbers; ``rename`` gives them for the names of fields."""
 
-        self._map(collect)
-        forth = {
-            which: ranks(values, terms=which is NumberKind.TERM) for which, values in found.items()
-        }
-
-        def rename(name: str, value: int) -> int:
-            table = forth.get(kind(name))
-            return value if table is None else table[value]
-
-        back = {new: old for old, new in forth[NumberKind.POSITION].items()}
-        return self._map(rename), back
-
-    def _map(self, rename: Callable[[str, int], int]) -> Moment:
         def log_of(log: Log) -> Log:
             return tuple(
                 replace(
@@ -158,10 +145,11 @@ class Moment:
             "Fragile": everybody,
             "MaxTerm": self.last_term + 1,
             "MaxPosition": self.end + 1,
-            "From": self._value(),
+            "From": self.value(),
         }
 
-    def _value(self) -> dict[str, Any]:
+    def value(self) -> dict[str, Any]:
+        """Give the cluster as a value of the spec, of a moment made by `small`."""
         count = range(self.rules.member_count)
         return {
             "member": {i: _state_value(one) for i, one in enumerate(self.members)},
@@ -178,6 +166,30 @@ class Moment:
         for i, j, message in self.under_way:
             if (i, j) == (sender, receiver):
                 yield msgspec.to_builtins(message)
+
+
+def together(
+    moments: Sequence[Moment], positions: Iterable[int] = ()
+) -> tuple[list[Moment], dict[int, int]]:
+    """Give moments with the ranks of all their positions and terms; and the rank of each position.
+
+    ``positions`` are further ones to rank.
+    """
+    found: dict[NumberKind, set[int]] = {NumberKind.TERM: set(), NumberKind.POSITION: {*positions}}
+
+    def collect(name: str, value: int) -> int:
+        found.get(kind(name), set()).add(value)
+        return value
+
+    for one in moments:
+        one.renamed(collect)
+    forth = {one: ranks(values, terms=one is NumberKind.TERM) for one, values in found.items()}
+
+    def rename(name: str, value: int) -> int:
+        table = forth.get(kind(name))
+        return value if table is None else table[value]
+
+    return [one.renamed(rename) for one in moments], forth[NumberKind.POSITION]
 
 
 def _state_value(state: Member) -> dict[str, Any]:

@@ -51,6 +51,37 @@ PATIENCE: Final = 90_000
 """Milliseconds after which something is taken never to come: no measure of speed, for a machine
 that is busy or has compiled nothing yet takes long to open a run."""
 
+COVERING = """(texts) => {
+  const boxes = texts.filter((one) => one.textContent !== "")
+    .map((one) => [one.textContent, one.getBoundingClientRect()]);
+  return boxes.flatMap(([text, one], at) => boxes.slice(at + 1)
+    .filter(([, other]) => one.left < other.right - 1 && other.left < one.right - 1 &&
+      one.top < other.bottom - 1 && other.top < one.bottom - 1)
+    .map(([other]) => `${text} | ${other}`));
+}"""
+"""Pairs of texts that cover each other."""
+
+PLACES = {
+    "story": "/run/{bad}",
+    "lanes": "/run/{sample}?view=lanes",
+    "election": "/run/{sample}?view=election",
+    "in graph": "/run/{sample}?view=graph",
+    "find in a run": "/run/{sample}?view=find&where=action%20%3D%20%22OnVote%22",
+    "what if": "/run/{good}/what-if/100",
+    "counterexample": "/counterexample/{counterexample}",
+    "states": "/counterexample/{counterexample}?view=states",
+    "around": "/graph/{graph}?view=around",
+    "find": "/graph/{graph}?view=find&where=role%20%3D%20%22LEADER%22",
+    "path": "/graph/{graph}?view=path&to=role%20%3D%20%22LEADER%22",
+    "projection": "/graph/{graph}?view=project",
+    "report": "/report/{report}",
+    "runs": "/report/{report}?view=runs",
+    "coverage": "/report/{report}?view=coverage",
+    "cluster": "/graph/{cluster}",
+    "nothing": "/graph/{graph}/state/ffff",
+}
+"""Every kind of page."""
+
 Open = Callable[..., Page]
 Scheme = Literal["light", "dark"]
 
@@ -201,3 +232,28 @@ def ids(server: Asked) -> dict[str, str]:
     """Ids of what is open, by what it is."""
     names = ("sample", "graph", "grid", "bad", "good", "counterexample", "report", "cluster")
     return dict(zip(names, server.ids, strict=True))
+
+
+def kept(page: Page, what: str, folder: Path) -> Path:
+    """Export what is shown, and give the file."""
+    page.keyboard.press("x")
+    with page.expect_download() as waited:
+        page.get_by_role("dialog").get_by_role("button", name=what, exact=True).click()
+    path = folder / waited.value.suggested_filename
+    waited.value.save_as(path)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    return path
+
+
+def alone(new_context: Any, file: Path, problems: list[str], route: str = "") -> Page:
+    """Open a file in a browser without a network."""
+    context = new_context(offline=True)
+    context.on("weberror", lambda error: problems.append(str(error.error)))
+    page: Page = context.new_page()
+    page.goto(f"{file.as_uri()}#{route}")
+    return page
+
+
+def follow(page: Page, route: str) -> None:
+    """Follow a link within the page."""
+    page.evaluate("(route) => { location.hash = route }", f"#{route}")

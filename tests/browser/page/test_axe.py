@@ -8,31 +8,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from .conftest import PLACES, follow
+
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., Page]
 Ids = dict[str, str]
 UI = Path(__file__).resolve().parents[3] / "tools" / "canvass" / "browser" / "ui"
 AXE = UI / "node_modules" / "axe-core" / "axe.min.js"
-
-PLACES = {
-    "story": "/run/{bad}",
-    "lanes": "/run/{sample}?view=lanes",
-    "election": "/run/{sample}?view=election",
-    "in graph": "/run/{sample}?view=graph",
-    "find in a run": "/run/{sample}?view=find&where=action%20%3D%20%22OnVote%22",
-    "what if": "/run/{good}/what-if/100",
-    "counterexample": "/counterexample/{counterexample}",
-    "states": "/counterexample/{counterexample}?view=states",
-    "around": "/graph/{graph}?view=around",
-    "find": "/graph/{graph}?view=find&where=role%20%3D%20%22LEADER%22",
-    "path": "/graph/{graph}?view=path&to=role%20%3D%20%22LEADER%22",
-    "projection": "/graph/{graph}?view=project",
-    "report": "/report/{report}",
-    "runs": "/report/{report}?view=runs",
-    "coverage": "/report/{report}?view=coverage",
-    "nothing": "/graph/{graph}/state/ffff",
-}
 
 RUN = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
   .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html).join(" | ")}`)"""
@@ -45,7 +28,7 @@ def test_axe_finds_nothing(open_page: Open, ids: Ids, scheme: str) -> None:
     script = AXE.read_text()
     found = {}
     for name, route in PLACES.items():
-        page.evaluate("(to) => { location.hash = to }", f"#{route.format(**ids)}")
+        follow(page, route.format(**ids))
         expect(page.locator("h1, .failed").first).to_be_visible()
         expect(page.locator(".waiting")).to_have_count(0)
         page.evaluate(script)

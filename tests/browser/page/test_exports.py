@@ -13,23 +13,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from .conftest import kept
+
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
 Open = Callable[..., Page]
 Ids = dict[str, str]
 PAPER = "() => getComputedStyle(document.documentElement).getPropertyValue('--paper').trim()"
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def kept(page: Page, what: str, folder: Path) -> Path:
-    """Export the view, and give the file."""
-    page.keyboard.press("x")
-    with page.expect_download() as waited:
-        page.get_by_role("dialog", name="Export").get_by_role("button", name=what).click()
-    path = folder / waited.value.suggested_filename
-    waited.value.save_as(path)
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    return path
 
 
 def test_a_projection_by_election_state_stands_like_the_election(
@@ -62,7 +53,7 @@ def test_a_projection_by_election_state_stands_like_the_election(
     ("where", "words"),
     [
         ("/run/{bad}", ["DIVERGES", "Who led when"]),
-        ("/graph/{graph}?view=around", ["13,482 states"]),
+        ("/graph/{graph}?view=around", ["2,140 states"]),
         ("/run/{sample}?view=lanes&at=74", ["CONFORMS", "member 2"]),
         ("/counterexample/{counterexample}", ["NoTwoVotes is violated", "member 1"]),
     ],

@@ -11,6 +11,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
+from .conftest import follow
+
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
 Open = Callable[..., Page]
@@ -37,10 +39,6 @@ GO = """async (number) => {
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 }"""
-
-
-def follow(page: Page, route: str) -> None:
-    page.evaluate("(route) => { location.hash = route }", f"#{route}")
 
 
 def held(page: Page, count: int) -> None:

@@ -1,4 +1,4 @@
-"""Twelve questions that the page alone answers, each within three actions.
+"""Fifteen questions that the page alone answers, each within three actions.
 
 The actions are those of the table in ``docs/guide/browse.md``; each press and click counts as one.
 """
@@ -6,16 +6,21 @@ The actions are those of the table in ``docs/guide/browse.md``; each press and c
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from canvass.browser import api
+from canvass.browser.app import page_files
 from canvass.explanation.evidence import seconds_of
-from support.browse import Asked
+from support.browse import Asked, serving
+
+from .conftest import COVERING, alone, kept
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
@@ -43,6 +48,10 @@ class Reader:
     def choose(self, what: Locator, value: str) -> None:
         self._count()
         what.select_option(value)
+
+    def write(self, where: Locator, text: str) -> None:
+        self._count()
+        where.fill(text)
 
     def _count(self) -> None:
         self.actions += 1
@@ -119,7 +128,7 @@ def test_which_states_have_two_leaders(reader: Read, ids: Ids) -> None:
     one = reader(f"/graph/{ids['cluster']}")
     one.press("2")
     one.click(one.page.get_by_role("button", name="two leaders"))
-    expect(one.page.locator(".find [role=status]")).to_contain_text("1 state")
+    expect(one.page.locator(".find [role=status]")).to_contain_text("1 of ")
     expect(one.page.locator(".scene-list")).to_contain_text("0 leads t1 · 1 leads t1")
 
 
@@ -132,11 +141,16 @@ def test_what_else_could_have_happened_here(reader: Read, ids: Ids) -> None:
 
 
 @pytest.mark.tlc
-def test_why_could_a_member_not_do_it(reader: Read, ids: Ids) -> None:
+def test_why_could_a_member_not_vote(reader: Read, ids: Ids) -> None:
     one = reader(f"/run/{ids['good']}?at=200")
     one.press("w")
     one.choose(one.page.locator(".why-not select").first, "2")
-    one.choose(one.page.locator("[data-why-action]"), "AppendEntry")
+    one.choose(one.page.locator("[data-why-action]"), "OnRequestVote")
+    expect(one.page.locator(".why-not")).to_contain_text(
+        "No RequestVote can arrive at member 2 now: none is under way."
+    )
+    # What it does by itself has a guard.
+    one.page.locator("[data-why-action]").select_option("AppendEntry")
     part = one.page.locator("[data-blocks=true]").first
     expect(part).to_contain_text('Closed(s, "LEADER")')
     expect(part).to_contain_text("s.electionState = ")
@@ -194,8 +208,60 @@ def test_which_hazard_of_the_protocol_is_behind_it(reader: Read, captured: Asked
     expect(story.locator("pre").nth(1)).to_contain_text("EnterElection")
 
 
+def test_which_of_twenty_runs_are_bad_and_why(
+    open_page: Open, good_run: Path, bad_run: Path, tmp_path: Path
+) -> None:
+    for number in range(20):
+        source = bad_run if number in (3, 17) else good_run
+        shutil.copytree(source, tmp_path / "twenty" / f"run-{number}")
+    with serving([tmp_path / "twenty"], files=page_files()) as corpus:
+        one = Reader(open_page(at=corpus))
+        bad = one.page.locator('[data-verdict="DIVERGES"]').first
+        expect(bad.locator("strong")).to_have_text("2")
+        one.click(bad)
+        rows = one.page.locator(".events tbody tr")
+        expect(rows).to_have_count(2)
+        for row, name in zip(rows.all(), ("run-3", "run-17"), strict=True):
+            expect(row).to_contain_text(name)
+            expect(row).to_contain_text("by the spec this step leads to electionState CANVASS")
+
+
+def test_where_are_two_leaders_in_a_file_to_send(
+    reader: Read, captured: Asked, new_context: Any, problems: list[str], tmp_path: Path
+) -> None:
+    one = reader(f"/run/{captured.ids[0]}", captured)
+    expect(one.page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    both = one.page.get_by_role("list", name="Two leaders at once")
+    expect(both).to_contain_text("member 1 leads term 0 and member 2 term 1")
+    one.click(both.get_by_role("button").first)
+    terms = one.page.locator(".token-term")
+    expect(terms).to_have_count(2)
+    assert terms.evaluate_all(COVERING) == []
+    one.press("x")
+    one.page.keyboard.press("Escape")
+    file = kept(one.page, "Page", tmp_path)
+    assert one.actions + 1 <= MOST
+    there = alone(new_context, file, problems)
+    expect(there.locator(".token-term")).to_have_count(2)
+
+
+def test_which_states_of_a_specification_break_a_condition(
+    reader: Read, server: Asked, ids: Ids
+) -> None:
+    graph = f"/graph/{ids['grid']}"
+    total = f"{server.get(api.GraphInfo, graph).states:,} states"
+    for least, found in ((320, f"Every state of {total}"), (5, f"1,600 of {total}")):
+        one = reader(graph)
+        one.press("/")
+        one.write(one.page.get_by_label("States in which"), f"at[0].place < {least}")
+        one.press("Enter")
+        expect(one.page.locator(".find [role=status]")).to_contain_text(found)
+    one.page.get_by_role("button", name="the other states").click()
+    expect(one.page.locator(".find [role=status]")).to_contain_text(f"100,800 of {total}")
+
+
 def test_the_guide_has_each_question_with_its_actions() -> None:
     guide = (ROOT / "docs" / "guide" / "browse.md").read_text()
-    section = guide.partition("## Twelve questions")[2].partition("\n## ")[0]
+    section = guide.partition("## Fifteen questions")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ") and "?" in line]
     assert len(rows) == sum(name.startswith("test_w") for name in globals())

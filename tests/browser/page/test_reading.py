@@ -10,6 +10,8 @@ from playwright.sync_api import Page, expect
 
 from support.browse import Asked
 
+from .conftest import PLACES, follow
+
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
 Open = Callable[..., Page]
@@ -71,43 +73,6 @@ OUT_OF_REACH = """() => {
 }"""
 """Elements right of the window that no scrolling brings into sight."""
 
-UNNAMED = """() => [...document.querySelectorAll("button, a, input, select, [role=img]")]
-  .filter((one) => one.checkVisibility())
-  .filter((one) => !(one.textContent.trim() || one.getAttribute("aria-label") ||
-    one.getAttribute("title") || (one.labels && one.labels.length)))
-  .map((one) => one.className || one.localName)"""
-
-CONTRAST = """() => {
-  const number = (colour) => {
-    const canvas = document.createElement("canvas");
-    canvas.width = canvas.height = 1;
-    const context = canvas.getContext("2d");
-    context.fillStyle = colour;
-    context.fillRect(0, 0, 1, 1);
-    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
-  };
-  const light = (colour) => {
-    const [r, g, b] = number(colour).map((one) => one / 255)
-      .map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const style = getComputedStyle(document.documentElement);
-  const read = (name) => light(style.getPropertyValue(name).trim());
-  const ratio = (one, other) => {
-    const [a, b] = [read(one), read(other)].sort((x, y) => y - x);
-    return (a + 0.05) / (b + 0.05);
-  };
-  const pairs = [["--ink", "--paper"], ["--ink", "--ground"], ["--soft", "--paper"],
-    ["--soft", "--ground"], ["--accent", "--paper"], ["--accent", "--accent-paper"],
-    ["--bad", "--bad-paper"], ["--good", "--paper"], ["--warn", "--warn-paper"],
-    ["--ink", "--mark"], ["--warn", "--mark"]];
-  for (const one of ["start", "candidate", "leader", "follower", "outside"]) {
-    pairs.push([`--${one}-ink`, `--${one}`], ["--ink", `--${one}`]);
-  }
-  return pairs.filter(([one, other]) => ratio(one, other) < 4.5).map((pair) => pair.join(" on "));
-}"""
-
-
 TYPED_AT_ONCE = """async () => {
   document.dispatchEvent(new KeyboardEvent("keydown", { key: "/", bubbles: true }));
   for (let turn = 0; turn < 100; turn += 1) await null;
@@ -121,31 +86,9 @@ TYPED_AT_ONCE = """async () => {
 """Press `/` and type before anything is drawn; give what the field holds when that was done."""
 
 
-PLACES = {
-    "election": "/run/{sample}?view=election",
-    "lanes": "/run/{sample}?view=lanes",
-    "story": "/run/{bad}",
-    "graph": "/graph/{graph}?view=around",
-    "find": "/graph/{graph}?view=find",
-    "report": "/report/{report}",
-    "divergence": "/run/{bad}?view=graph",
-    "happened": "/run/{sample}",
-    "found": "/run/{sample}?view=find&where=action%20%3D%20%22OnVote%22",
-    "states": "/counterexample/{counterexample}?view=states",
-    "projection": "/graph/{graph}?view=project",
-    "what if": "/run/{good}/what-if/100",
-    "cluster": "/graph/{cluster}",
-}
-
-
-@pytest.fixture(params=PLACES)
+@pytest.fixture(params=[one for one in PLACES if one != "nothing"])
 def place(request: pytest.FixtureRequest, ids: Ids) -> str:
     return PLACES[str(request.param)].format(**ids)
-
-
-def show(page: Page, route: str) -> None:
-    """Follow a link within the page."""
-    page.evaluate("(route) => { location.hash = route }", f"#{route}")
 
 
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -158,9 +101,7 @@ def settled(page: Page) -> None:
     expect(page.locator(".waiting")).to_have_count(0)
 
 
-def test_nothing_is_cut_or_beside_the_window_and_everything_has_a_name(
-    open_page: Open, place: str
-) -> None:
+def test_nothing_is_cut_or_beside_the_window(open_page: Open, place: str) -> None:
     page = open_page(place)
     settled(page)
     for width, height in ((1280, 800), (768, 1024), (700, 900), (390, 844)):
@@ -172,17 +113,12 @@ def test_nothing_is_cut_or_beside_the_window_and_everything_has_a_name(
         assert page.evaluate(OVERLAPPING) == 0, width
         assert page.evaluate(TINY) == [], width
         assert page.evaluate(OUT_OF_REACH) == [], width
-    assert page.evaluate(UNNAMED) == []
 
 
-def test_each_theme_can_be_read(open_page: Open) -> None:
+def test_the_chosen_theme_stays(open_page: Open) -> None:
     page = open_page(scheme="dark")
     settled(page)
-    assert page.evaluate(CONTRAST) == []
-    for theme in ("light", "dark", "contrast"):
-        page.get_by_label("Colours").select_option(theme)
-        expect(page.locator("html")).to_have_attribute("data-theme", theme)
-        assert page.evaluate(CONTRAST) == []
+    page.get_by_label("Colours").select_option("contrast")
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "contrast")
     page.locator("h1").click()
@@ -304,7 +240,7 @@ def test_on_a_phone_the_lanes_scroll_inside_and_the_chosen_event_is_in_sight(
 def test_on_a_phone_a_graph_opens_at_the_top_of_the_page(open_page: Open, ids: Ids) -> None:
     page = open_page("/")
     page.set_viewport_size({"width": 390, "height": 844})
-    show(page, f"/graph/{ids['graph']}")
+    follow(page, f"/graph/{ids['graph']}")
     expect(page.locator(".steps .is-chosen")).to_have_count(1)
     settled(page)
     assert page.evaluate("window.scrollY") == 0

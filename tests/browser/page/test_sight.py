@@ -9,21 +9,13 @@ from playwright.sync_api import Page, ViewportSize, expect
 
 from support.browse import Asked
 
+from .conftest import COVERING
+
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
 Open = Callable[..., Page]
 Ids = dict[str, str]
 PHONE: ViewportSize = {"width": 390, "height": 844}
-
-COVERING = """(texts) => {
-  const boxes = texts.filter((one) => one.textContent !== "")
-    .map((one) => [one.textContent, one.getBoundingClientRect()]);
-  return boxes.flatMap(([text, one], at) => boxes.slice(at + 1)
-    .filter(([, other]) => one.left < other.right - 1 && other.left < one.right - 1 &&
-      one.top < other.bottom - 1 && other.top < one.bottom - 1)
-    .map(([other]) => `${text} | ${other}`));
-}"""
-"""Pairs of texts that cover each other."""
 
 AT_THE_EDGE = """(canvas) => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, 2, canvas.height);
@@ -39,7 +31,15 @@ GIVEN_IS_ABOVE = """() => {
 }"""
 """The part Given of a step ends above the timeline."""
 
-NAMES = ("paper", "edge", "soft", "leader", "leader-ink", "follower", "follower-ink")
+FILLS = ("start", "candidate", "leader", "follower", "outside")
+TEXTS = [
+    *("ink paper", "ink ground", "soft paper", "soft ground", "accent paper", "good paper"),
+    *("accent accent-paper", "bad bad-paper", "warn warn-paper", "ink mark", "warn mark"),
+    *(f"{ink} {fill}" for fill in FILLS for ink in (f"{fill}-ink", "ink")),
+    *(f"ink value-{place}" for place in range(9)),
+]
+"""Pairs of colours, those of a text and of what is behind it."""
+NAMES = sorted({"edge", *" ".join(TEXTS).split()})
 COLOURS = """(names) => names.map((name) =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim())"""
 
@@ -55,15 +55,14 @@ def contrast(*colours: str) -> float:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "contrast"])
-def test_edges_and_roles_differ_without_colour(open_page: Open, theme: str) -> None:
+def test_texts_are_read_and_edges_differ_without_colour(open_page: Open, theme: str) -> None:
     page = open_page()
     page.evaluate("(theme) => { document.documentElement.dataset.theme = theme }", theme)
-    colour = dict(zip(NAMES, page.evaluate(COLOURS, list(NAMES)), strict=True))
+    colour = dict(zip(NAMES, page.evaluate(COLOURS, NAMES), strict=True))
     assert contrast(colour["edge"], colour["paper"]) >= 3
-    assert contrast(colour["soft"], colour["paper"]) >= 4.5
     assert contrast(colour["leader"], colour["follower"]) >= 1.4
-    for role in ("leader", "follower"):
-        assert contrast(colour[role], colour[f"{role}-ink"]) >= 4.5
+    wrong = [one for one in TEXTS if contrast(*(colour[each] for each in one.split())) < 4.5]
+    assert wrong == []
 
 
 def test_on_paper_the_view_is_whole_and_light(open_page: Open, ids: Ids) -> None:
@@ -75,23 +74,6 @@ def test_on_paper_the_view_is_whole_and_light(open_page: Open, ids: Ids) -> None
     assert page.evaluate(paper) == "#ffffff"
     view = page.locator(".verdict-view")
     assert view.evaluate("(one) => one.scrollHeight - one.clientHeight") <= 1
-
-
-def test_two_leaders_are_found_and_stand_beside_each_other(
-    open_page: Open, captured: Asked
-) -> None:
-    """A leader that is cut off leads on while the next one is elected."""
-    page = open_page(f"/run/{captured.ids[0]}?view=find", at=captured)
-    page.get_by_role("button", name="two leaders").click()
-    found = page.locator("[data-found]")
-    expect(found).not_to_have_count(0)
-    label = found.first.locator("td").last
-    expect(label).to_have_text("0 follows · 1 leads t0 · 2 leads t1")
-    found.first.get_by_role("button").first.click()
-    page.get_by_role("tab", name="Election").click()
-    terms = page.locator(".token-term")
-    expect(terms).to_have_count(2)
-    assert terms.evaluate_all(COVERING) == []
 
 
 def test_a_leader_that_leads_on_hides_no_election(open_page: Open, captured: Asked) -> None:

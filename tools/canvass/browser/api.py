@@ -23,13 +23,6 @@ from canvass.corpus.summary import (  # noqa: F401 - for the page's types
 from canvass.lanes.of_run import Change
 
 
-class ActionCount(Data, frozen=True):
-    """The number of edges with one action."""
-
-    name: str
-    count: int
-
-
 class GraphInfo(Data, frozen=True):
     """A state graph."""
 
@@ -43,7 +36,8 @@ class GraphInfo(Data, frozen=True):
     initial: tuple[str, ...]
     violating: tuple[str, ...]
     """The states in which TLC found the property violated."""
-    actions: tuple[ActionCount, ...]
+    actions: dict[str, int]
+    """The number of edges of each action."""
     fields: tuple[str, ...]
     """The names that predicates and projections may use."""
     map_by: str
@@ -98,7 +92,7 @@ class StateView(Data, frozen=True):
     out_total: int
     entering: tuple[InEdge, ...] = field(name="in")
     in_total: int
-    enabled: tuple[ActionCount, ...]
+    enabled: dict[str, int]
     """Actions that leave the state, with the number of their edges."""
 
 
@@ -128,7 +122,6 @@ class Edge(Data, frozen=True):
     source: str
     target: str
     action: str
-    loop: bool
     count: int
     """Steps that differ only in input and sends; ``id`` is the first of them."""
     words: str
@@ -166,7 +159,6 @@ class Hop(Data, frozen=True):
     action: str
     source: str
     target: str
-    source_label: str
     target_label: str
     words: str
 
@@ -358,17 +350,16 @@ class GuardPart(Data, frozen=True):
     """The fields that it reads, with their values."""
 
 
-class Nearest(Data, frozen=True):
-    """The nearest loss of a committed entry, as far as TLC has searched."""
+class TlcAnswer(Data, frozen=True):
+    """The answer of TLC: the nearest loss of a committed entry, or whether it confirms a path."""
 
     text: str
-    """The distance in words."""
     states: int
     """How many distinct states TLC has seen."""
     counterexample: str | None
     """Id of the behaviour as a source; null without one."""
     pending: bool
-    """Whether TLC is searching: ask again."""
+    """Whether TLC is at work: ask again."""
 
 
 class WhyNot(Data, frozen=True):

@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from canvass.conformance.diagnose import Difference
 from canvass.conformance.operators import Operator
+from canvass.conformance.verdict import Divergence
 from canvass.explanation.elections import ElectionReport
 from canvass.explanation.evidence import Evidence, Sentence  # noqa: F401 - for the page's types
 from canvass.explanation.leaderships import Leadership
@@ -24,6 +25,7 @@ from canvass.explanation.stuck import StuckReport
 from canvass.lanes import model
 from canvass.lanes.model import LaneMessage
 from canvass.lanes.of_run import Change
+from canvass.traces.schema import Fact
 
 Kind = Literal["graph", "run", "corpus", "report", "counterexample"]
 
@@ -59,8 +61,6 @@ class SourceInfo(Data, frozen=True):
 class Session(Data, frozen=True):
     """All opened sources."""
 
-    opened: str
-    """Id of the source to show first; empty if there is none."""
     sources: tuple[SourceInfo, ...]
 
 
@@ -82,20 +82,6 @@ class Receipt(Data, frozen=True):
     """Fields in which the two differ: ``observed`` as received, ``allowed`` as sent."""
 
 
-class MemberLevel(Data, frozen=True):
-    """State of a member after the step that violates a safety property."""
-
-    member: int
-    state: str
-    log_end: str
-    """The position at which its recorded log ends."""
-    terms: str
-    """The terms of its log, with their first positions."""
-    committed: str
-    """Its commit position."""
-    event: int
-
-
 class HazardPage(Data, frozen=True):
     """The project's page on a hazard of the protocol."""
 
@@ -104,7 +90,7 @@ class HazardPage(Data, frozen=True):
     """Markdown; the first line is the title."""
 
 
-class Divergence(Data, frozen=True):
+class FirstDivergence(Data, frozen=True):
     """The first divergence of a run, with its explanation."""
 
     member: int
@@ -125,22 +111,11 @@ class Divergence(Data, frozen=True):
     """Conjuncts of the action's guard that are false."""
     operator: Operator | None
     receipt: Receipt | None
-    levels: tuple[MemberLevel, ...]
     hazards: tuple[str, ...]
     """Hazards that lead to this divergence and that have a page."""
     note: str
     place: str
     commands: tuple[str, ...]
-
-
-class Finding(Data, frozen=True):
-    """A divergence of a run, or a part that is missing."""
-
-    kind: str
-    name: str
-    member: int
-    step: int
-    message: str
 
 
 class RunView(Data, frozen=True):
@@ -161,8 +136,10 @@ class RunView(Data, frozen=True):
     """Safety properties that were not checked, as steps or the start of the run are unknown."""
     asked_in_part: tuple[str, ...]
     """Safety properties that were checked only on the known part of the logs."""
-    divergence: Divergence | None
-    findings: tuple[Finding, ...]
+    divergence: FirstDivergence | None
+    divergences: tuple[Divergence, ...]
+    facts: tuple[Fact, ...]
+    """The parts that are missing."""
     members: tuple[MemberInfo, ...]
     events: int
 

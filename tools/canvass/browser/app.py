@@ -20,13 +20,21 @@ from starlette.types import ASGIApp
 
 from canvass.browser import api
 from canvass.browser.access import Access, AccessControl
-from canvass.browser.graph_routes import graph_questions
+from canvass.browser.graph_routes import GraphRoutes
 from canvass.browser.limits import WORKERS, encoded
-from canvass.browser.questions import Arguments, Ask, Question, Refusal, bad_request, not_found
-from canvass.browser.run_routes import run_questions
+from canvass.browser.questions import (
+    Arguments,
+    Ask,
+    Refusal,
+    at,
+    bad_request,
+    not_found,
+    questions_of,
+)
+from canvass.browser.run_routes import RunRoutes
 from canvass.browser.saved_page import HTML, PageFile, attachment, saved_page
 from canvass.browser.sources import Store
-from canvass.browser.what_if import what_if_questions
+from canvass.browser.what_if import WhatIfRoutes
 from canvass.graph import GraphError
 from canvass.graph.syntax import PredicateError
 from canvass.graph.walks import NoPath
@@ -65,9 +73,6 @@ def page_files() -> dict[str, PageFile]:
     return found
 
 
-JSON: Final = "application/json"
-
-
 class Browser:
     """The application.
 
@@ -86,26 +91,19 @@ class Browser:
 
     def application(self, access: Access) -> ASGIApp:
         """Build the ASGI application, guarded by ``access``."""
-        questions = [
-            Question("/session", self._session),
-            Question("/page/{source}", self._page),
-            *graph_questions(self.store),
-            *run_questions(self.store),
-            *what_if_questions(self.store, self.files),
-        ]
-        routes = [Route(f"/api{one.path}", self._endpoint(one)) for one in questions]
+        answering = GraphRoutes(self.store), RunRoutes(self.store)
+        questions = questions_of(self, *answering, WhatIfRoutes(self.store, self.files))
+        routes = [Route(f"/api{path}", self._endpoint(ask)) for path, ask in questions.items()]
         routes += [Route(path, self._file(file)) for path, file in self.files.items()]
         router = Router(routes, redirect_slashes=False, default=_nothing)
         return AccessControl(router, access)
 
-    def _endpoint(self, question: Question) -> Callable[[Request], Any]:
+    def _endpoint(self, ask: Ask) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
             if self._limiter is None:
                 self._limiter = CapacityLimiter(WORKERS)
             arguments = Arguments(request.scope)
-            return await anyio.to_thread.run_sync(
-                _answer, question.ask, arguments, limiter=self._limiter
-            )
+            return await anyio.to_thread.run_sync(_answer, ask, arguments, limiter=self._limiter)
 
         return endpoint
 
@@ -115,11 +113,14 @@ class Browser:
 
         return endpoint
 
-    def _session(self, _: Arguments) -> api.Session:
-        listed = self.store.listed()
-        return api.Session(opened=listed[0].id if listed else "", sources=listed)
+    @at("/session")
+    def session(self, _: Arguments) -> api.Session:
+        """List what is open."""
+        return api.Session(self.store.listed())
 
-    def _page(self, arguments: Arguments) -> Response:
+    @at("/page/{source}")
+    def page(self, arguments: Arguments) -> Response:
+        """Write the page of a run or a counterexample in one file."""
         name = arguments.part("source")
         return attachment(saved_page(self.store, self.files, name), f"{name}.html", HTML)
 
@@ -135,7 +136,7 @@ def _answer(ask: Ask, arguments: Arguments) -> Response:
         raise bad_request(str(error)) from None
     if isinstance(found, Response):
         return found
-    return Response(encoded(found), media_type=JSON)
+    return Response(encoded(found), media_type="application/json")
 
 
 async def _nothing(*_: object) -> None:

@@ -7,7 +7,8 @@ tools write ITF, too); the text that TLC prints; and the JSON of its option ``-d
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +18,6 @@ import msgspec
 from msgspec import UNSET
 
 from canvass.browser import api
-from canvass.browser.documents import reading
 from canvass.browser.explanations import hazards_in
 from canvass.browser.false_parts import formula
 from canvass.browser.labels import tree_changes
@@ -115,7 +115,7 @@ def read_counterexample(path: Path) -> Counterexample:
         If the file is not a counterexample.
     """
     try:
-        with reading(path, CounterexampleError, "not a counterexample"):
+        with _reading(path):
             if path.stat().st_size > MAX_BYTES:
                 raise CounterexampleError(f"{path}: larger than {MAX_BYTES >> 20} MiB")
             if path.suffix != ".json":
@@ -134,6 +134,19 @@ def read_counterexample(path: Path) -> Counterexample:
         reason = f"{type(error).__name__}: {error}"
         raise CounterexampleError(f"{path}: not a counterexample: {reason}") from None
     raise CounterexampleError(f"{path}: neither {SCHEMA} nor ITF nor -dumpTrace json of TLC")
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Raise an error of one line if a file cannot be read within the context."""
+    try:
+        yield
+    except OSError as problem:
+        raise CounterexampleError(f"{file}: {problem.strerror}") from None
+    except msgspec.ValidationError as problem:
+        raise CounterexampleError(f"{file}: not a counterexample: {problem}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        raise CounterexampleError(f"{file}: not JSON: {problem}") from None
 
 
 def _own(document: CounterexampleDocument) -> Counterexample:

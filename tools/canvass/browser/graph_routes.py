@@ -23,7 +23,7 @@ from canvass.browser.limits import (
     QUOTIENT_NODES,
     shortened,
 )
-from canvass.browser.questions import Answer, Arguments, Question, bad_request
+from canvass.browser.questions import Answer, Arguments, at, bad_request
 from canvass.browser.sources import Store
 from canvass.graph.folders import Rows
 from canvass.graph.predicate import parse
@@ -46,10 +46,12 @@ class GraphRoutes:
         graph: OpenGraph = self._store.content("graph", arguments.part("graph"))
         return graph
 
+    @at("/graph/{graph}")
     def info(self, arguments: Arguments) -> Answer:
         """Describe the graph."""
         return self._graph(arguments).info(arguments.part("graph"))
 
+    @at("/graph/{graph}/state/{state}")
     def state(self, arguments: Arguments) -> Answer:
         """Describe one state."""
         graph = self._graph(arguments)
@@ -57,6 +59,7 @@ class GraphRoutes:
             graph.row(arguments.part("state")), arguments.number("limit", 50, LISTED)
         )
 
+    @at("/graph/{graph}/around/{state}")
     def around(self, arguments: Arguments) -> Answer:
         """Draw the states around a state."""
         graph = self._graph(arguments)
@@ -65,17 +68,20 @@ class GraphRoutes:
         limit = arguments.number("limit", 200, DRAWN_STATES, 1)
         return draw(graph, row, around(graph.view, row, depth, limit, actions or None))
 
+    @at("/graph/{graph}/find")
     def find(self, arguments: Arguments) -> Answer:
         """Find the states in which a predicate holds."""
         graph = self._graph(arguments)
         view = graph.view
         predicate = parse(arguments.required("where"))
         rows = predicate.rows(view)
-        shown = graph.labels(rows[: arguments.number("limit", 100, LISTED)].tolist())
+        first = rows[: arguments.number("limit", 100, LISTED)].tolist()
+        shown = labels_of({row: view.tree(row) for row in first})
         refs = tuple(api.StateRef(view.id_of(row), label) for row, label in shown.items())
         hints = () if len(rows) else tuple(predicate.unknown_names(view))
         return api.Found(count=len(rows), shown=refs, hints=hints)
 
+    @at("/graph/{graph}/path")
     def path(self, arguments: Arguments) -> Answer:
         """Find a shortest path."""
         graph = self._graph(arguments)
@@ -97,7 +103,6 @@ class GraphRoutes:
                     action=hop.action,
                     source=view.id_of(hop.source),
                     target=view.id_of(hop.target),
-                    source_label=labels[hop.source],
                     target_label=labels[hop.target],
                     words=edge_words(trees[hop.source], trees[hop.target], hop.action),
                 )
@@ -105,6 +110,7 @@ class GraphRoutes:
             ),
         )
 
+    @at("/graph/{graph}/project")
     def project(self, arguments: Arguments) -> Answer:
         """Project the graph onto an expression."""
         graph, by = self._graph(arguments), arguments.required("by")
@@ -114,9 +120,12 @@ class GraphRoutes:
         # Long names are shortened; a number distinguishes two with the same beginning.
         keys = [shortened(label, KEY_CHARS) for label in found.labels]
         keys = [key if keys.count(key) == 1 else f"{key} #{k}" for k, key in enumerate(keys)]
-        initial = _counts(found, graph.view.initial)
-        terminal = _counts(found, np.flatnonzero(graph.terminal).astype(np.int32))
-        violating = _counts(found, graph.view.violating)
+        marks = {
+            "initial": graph.view.initial,
+            "terminal": np.flatnonzero(graph.terminal).astype(np.int32),
+            "violating": graph.view.violating,
+        }
+        counted = {name: _counts(found, rows).tolist() for name, rows in marks.items()}
         shown, cut = found.edges[:DRAWN_EDGES], found.edges[DRAWN_EDGES:]
         return api.Projection(
             by=by,
@@ -125,9 +134,7 @@ class GraphRoutes:
                 api.QuotientNode(
                     key=key,
                     count=int(found.counts[k]),
-                    initial=int(initial[k]),
-                    terminal=int(terminal[k]),
-                    violating=int(violating[k]),
+                    **{name: counts[k] for name, counts in counted.items()},
                     example=graph.view.id_of(int(found.examples[k])),
                     shares=tuple(shares[k].tolist()),
                 )
@@ -193,16 +200,3 @@ def _shares(
     cells = found.class_of[kept].astype(np.int64) * len(names) + value[kept]
     counts = np.bincount(cells, minlength=len(found.keys) * len(names))
     return names, counts.reshape(len(found.keys), len(names))
-
-
-def graph_questions(store: Store) -> list[Question]:
-    """Give the questions about state graphs."""
-    routes = GraphRoutes(store)
-    return [
-        Question("/graph/{graph}", routes.info),
-        Question("/graph/{graph}/state/{state}", routes.state),
-        Question("/graph/{graph}/around/{state}", routes.around),
-        Question("/graph/{graph}/find", routes.find),
-        Question("/graph/{graph}/path", routes.path),
-        Question("/graph/{graph}/project", routes.project),
-    ]

@@ -8,7 +8,8 @@ here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,6 @@ from canvass.browser.labels import (
 from canvass.browser.limits import DRAWN_EDGES, DRAWN_STATES, LISTED, bounded
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.questions import not_found
-from canvass.browser.sources import Lazy
 from canvass.graph.artifact import MemberView
 from canvass.graph.open import open_view
 from canvass.graph.project import map_field
@@ -56,22 +56,20 @@ class OpenGraph:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.view: StateGraph = open_view(folder)
-        self._steps: Lazy[MemberSteps | None] = Lazy(self._make_steps)
-        self._map_by: Lazy[str] = Lazy(lambda: map_field(self.view))
-        self._terminal: Lazy[NDArray[np.bool_]] = Lazy(lambda: terminal_states(self.view))
 
-    def _make_steps(self) -> MemberSteps | None:
-        return MemberSteps(self.view) if isinstance(self.view, MemberView) else None
-
-    @property
+    @cached_property
     def steps(self) -> MemberSteps | None:
         """The canonical steps of a member graph; None for another graph."""
-        return self._steps.get()
+        return MemberSteps(self.view) if isinstance(self.view, MemberView) else None
 
-    @property
+    @cached_property
     def terminal(self) -> NDArray[np.bool_]:
         """For each state whether no step leads from it to another one."""
-        return self._terminal.get()
+        return terminal_states(self.view)
+
+    @cached_property
+    def _map_by(self) -> str:
+        return map_field(self.view)
 
     def row(self, state: str) -> int:
         """Find a state by its id or the beginning of its id.
@@ -87,10 +85,6 @@ class OpenGraph:
             raise not_found(f"no state of the graph has an id that begins with {state}")
         return row
 
-    def labels(self, rows: Iterable[int]) -> dict[int, str]:
-        """Label states, each differently."""
-        return labels_of({row: self.view.tree(row) for row in rows})
-
     # --- the graph, and one state -----------------------------------------------------------------
 
     def info(self, source_id: str) -> api.GraphInfo:
@@ -105,9 +99,9 @@ class OpenGraph:
             complete=view.complete,
             initial=tuple(view.id_of(int(row)) for row in view.initial[:LISTED]),
             violating=tuple(view.id_of(int(row)) for row in view.violating),
-            actions=_action_counts(view.action_counts),
+            actions=view.action_counts,
             fields=view.fields,
-            map_by=self._map_by.get(),
+            map_by=self._map_by,
             drawn_states=DRAWN_STATES,
             detail={str(k): _text(v) for k, v in view.detail.items()},
         )
@@ -144,7 +138,7 @@ class OpenGraph:
                 for at, source in zip((start + back).tolist(), entering, strict=True)
             ),
             in_total=end - start,
-            enabled=_action_counts(_enabled(tree, view.leaving(row))),
+            enabled=_enabled(tree, view.leaving(row)),
         )
 
     def _leaving(
@@ -165,11 +159,7 @@ class OpenGraph:
             )
 
 
-def _action_counts(counts: Mapping[str, int]) -> tuple[api.ActionCount, ...]:
-    return tuple(api.ActionCount(name=name, count=count) for name, count in counts.items())
-
-
-def _enabled(tree: Tree, counts: Mapping[str, int]) -> Mapping[str, int]:
+def _enabled(tree: Tree, counts: dict[str, int]) -> dict[str, int]:
     """Name actions of a cluster as those of its members, which its steps have, too."""
     if not is_cluster(tree):
         return counts
@@ -211,7 +201,6 @@ def draw(graph: OpenGraph, row: int, near: Neighbourhood) -> api.Around:
                 source=view.id_of(one.source),
                 target=view.id_of(one.target),
                 action=one.action,
-                loop=one.source == one.target,
                 count=one.count,
                 words=edge_words(trees[one.source], trees[one.target], one.action),
             )

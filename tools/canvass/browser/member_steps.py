@@ -60,14 +60,6 @@ class MemberSteps:
                 self._begun = True
                 threading.Thread(target=self.classes.get, daemon=True).start()
 
-    def fits(self, rules: Rules) -> bool:
-        """Tell whether runs under ``rules`` can have steps of the graph."""
-        return (rules.member_count, rules.revision, rules.hardening) == (
-            self.rules.member_count,
-            self.rules.revision,
-            self.rules.hardening,
-        )
-
     def place(self, loaded: RunColumns, row: int) -> tuple[int, int, int] | None:
         """Find the edge of a run's step, with its source and target; None if the graph has none."""
         if int(loaded.steps.before[row]) < 0:

@@ -1,8 +1,12 @@
-"""The nearest loss from a state that the page shows: TLC searches, once at a time."""
+"""Questions about a state to TLC: the nearest loss, and whether it confirms a path.
+
+One question runs at a time.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -12,7 +16,7 @@ from canvass.browser.counterexamples import counterexample_of
 from canvass.browser.questions import Refusal
 from canvass.browser.sources import Lazy, Source, Store
 from canvass.distance.report import found_text
-from canvass.distance.search import Distance, Moment, SearchBounds, search
+from canvass.distance.search import Moment, SearchBounds, search
 from canvass.simulation.log_contents import cut, length
 from canvass.simulation.world import World
 from canvass.spec.files import spec_root
@@ -21,65 +25,70 @@ from canvass.tlc.errors import TlcError
 BOUNDS: Final = SearchBounds(steps=12, seconds=60)
 
 
-THREAD: Final = "search for the nearest loss"
-_SEARCHING: Final = api.Nearest(text="", states=0, counterexample=None, pending=True)
+THREAD: Final = "question to TLC"
+_ASKING: Final = api.TlcAnswer(text="", states=0, counterexample=None, pending=True)
 
 
 class Searches:
-    """Searches for the page; a counterexample that is found becomes a source of the page.
+    """Questions of the page to TLC; a counterexample that it finds becomes a source of the page.
 
-    A search runs in a thread that ends with the process, and TLC with it. The page asks again.
+    TLC runs in a thread that ends with the process, and TLC with it. The page asks again.
     """
 
     def __init__(self, store: Store) -> None:
         self._store, self._lock = store, threading.Lock()
-        self._answers: dict[Moment, api.Nearest | Refusal] = {}
+        self._answers: dict[Hashable, api.TlcAnswer | Refusal] = {}
 
-    def nearest(self, moment: Moment) -> api.Nearest:
-        """Give the nearest loss from a moment, or begin to search for it.
+    def nearest(self, moment: Moment) -> api.TlcAnswer:
+        """Give the nearest loss from a moment, or begin to search for it; see `ask`."""
+        return self.ask(moment, lambda: self._nearest(moment))
+
+    def ask(self, question: Hashable, work: Callable[[], api.TlcAnswer]) -> api.TlcAnswer:
+        """Give the answer to a question, or begin to work on it.
 
         Raises
         ------
         Refusal
-            If another search runs, or TLC could not search. The next question begins again.
+            If TLC works on another question, or could not answer. The next question begins again.
         """
         with self._lock:
-            if moment not in self._answers:
-                if _SEARCHING in self._answers.values():
-                    message = "another search is running; it ends within a minute"
+            if question not in self._answers:
+                if _ASKING in self._answers.values():
+                    message = "TLC works on another question; it ends within a minute"
                     raise Refusal(409, "busy", message)
-                self._answers[moment] = _SEARCHING
-                work = threading.Thread(target=self._search, args=(moment,), name=THREAD)
-                work.daemon = True
-                work.start()
-            answer = self._answers[moment]
+                self._answers[question] = _ASKING
+                thread = threading.Thread(target=self._work, args=(question, work), name=THREAD)
+                thread.daemon = True
+                thread.start()
+            answer = self._answers[question]
             if isinstance(answer, Refusal):
-                del self._answers[moment]
+                del self._answers[question]
                 raise answer
             return answer
 
-    def _search(self, moment: Moment) -> None:
-        answer: api.Nearest | Refusal
+    def _work(self, question: Hashable, work: Callable[[], api.TlcAnswer]) -> None:
+        answer: api.TlcAnswer | Refusal
         try:
-            found = search(spec_root(), moment, BOUNDS)
-            if found.failure:
-                raise TlcError(found.failure)
-            kept = self._kept(found)
-            answer = api.Nearest(found_text(found), found.states, kept, pending=False)
+            answer = work()
         except TlcError as error:
             answer = Refusal(422, "tlc", " ".join(str(error).split()))
         except Exception as error:  # noqa: BLE001 - the page must not wait forever
             answer = Refusal(500, "bug", f"this is a bug in canvass: {error!r}")
         with self._lock:
-            self._answers[moment] = answer
+            self._answers[question] = answer
 
-    def _kept(self, found: Distance) -> str | None:
-        if found.violation is None or not found.steps:
-            return None
-        title = f"loss after {found.label}"
-        content = counterexample_of(found.violation, title)
-        made = Lazy(lambda: content)
-        return self._store.add(Source("counterexample", title, "found by a search", Path(), made))
+    def _nearest(self, moment: Moment) -> api.TlcAnswer:
+        found, kept = search(spec_root(), moment, BOUNDS), None
+        if found.failure:
+            raise TlcError(found.failure)
+        if found.violation is not None and found.steps:
+            title = f"loss after {found.label}"
+            content = counterexample_of(found.violation, title)
+            made = Lazy(lambda: content)
+            kept = self._store.add(
+                Source("counterexample", title, "found by a search", Path(), made)
+            )
+        return api.TlcAnswer(found_text(found), found.states, kept, pending=False)
 
 
 def moment_after(start: Moment, world: World, label: str) -> Moment:

@@ -1,15 +1,14 @@
 """Questions of the page: their arguments, checked and bounded, and refusals.
 
-A `Question` is a route of the table in `canvass.browser.app`. A `Refusal` becomes the answer to a
-request that has no other.
+A question is a route; the method that answers it is marked by `at`. A `Refusal` becomes the answer
+to a request that has no other.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -140,13 +139,23 @@ Answer: TypeAlias = api.Data | Response
 Ask: TypeAlias = Callable[[Arguments], Answer]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A route of the table."""
+Method = TypeVar("Method", bound=Callable[..., Answer])
 
-    path: str
-    """The path below ``/api``; parts in braces are ids and numbers."""
-    ask: Ask
+
+def at(path: str) -> Callable[[Method], Method]:
+    """Mark a method as the answer to a question: a path below ``/api``, with parts in braces."""
+
+    def marked(method: Method) -> Method:
+        method.path = path  # type: ignore[attr-defined]
+        return method
+
+    return marked
+
+
+def questions_of(*answering: object) -> dict[str, Ask]:
+    """Give the methods that `at` marks, by their paths."""
+    methods = [getattr(one, name) for one in answering for name in dir(type(one))]
+    return {one.path: one for one in methods if hasattr(one, "path")}
 
 
 def _number(name: str, text: str) -> int:

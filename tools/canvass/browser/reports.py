@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -203,17 +203,6 @@ Place = tuple[Path, str]
 """Path and id of a run."""
 
 
-class _Known(NamedTuple):
-    """Verdict, number of events and reason of a run of a corpus."""
-
-    verdict: str = UNCHECKED
-    events: int | None = None
-    reason: str = ""
-    members: int | None = None
-    elections: int | None = None
-    without_leader_ms: float | None = None
-
-
 class OpenCorpus:
     """A corpus, and the verdicts of its runs that were opened.
 
@@ -243,7 +232,7 @@ class OpenCorpus:
         self._open_run = open_run
         self._lock = threading.Lock()
         self._opened: dict[int, Source] = {}
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, api.ReportRun] = {}
         self._checking = threading.Thread(target=self._check, daemon=True) if checks else None
 
     def _check(self) -> None:
@@ -252,7 +241,10 @@ class OpenCorpus:
             try:
                 run = cast("Source", self.run_at(number)).content.get()
             except Exception as error:  # noqa: BLE001 - whatever is wrong is the reason in the list
-                self._known[number] = _Known("MALFORMED", reason=" ".join(str(error).split()))
+                reason = " ".join(str(error).split())
+                self._known[number] = replace(
+                    self._unchecked(number), verdict="MALFORMED", reason=reason
+                )
                 continue
             run.checked.done.wait()
             # Runs of a data set, and damaged ones, are listed without these columns.
@@ -260,8 +252,10 @@ class OpenCorpus:
                 found = run.explanation()
                 with self._lock:
                     self._learn()
-                    self._known[number] = self._known[number]._replace(
-                        elections=found.election_count, without_leader_ms=found.without_leader_ms
+                    self._known[number] = replace(
+                        self._known[number],
+                        elections=found.election_count,
+                        without_leader_ms=found.without_leader_ms,
                     )
 
     def run_at(self, number: int) -> Source | None:
@@ -285,7 +279,13 @@ class OpenCorpus:
                 name = UNCHECKED if verdict is None else verdict.verdict.value
                 reason = run.checked.note if verdict is None else reason_text(verdict)
                 count = run.opened.run.member_count
-                self._known[number] = _Known(name, run.opened.total, reason, count)
+                self._known[number] = replace(
+                    self._unchecked(number),
+                    verdict=name,
+                    events=run.opened.total,
+                    reason=reason,
+                    members=count,
+                )
                 del self._opened[number]
 
     def view(self, source_id: str) -> api.CorpusView:
@@ -321,17 +321,16 @@ class OpenCorpus:
         numbers = [
             number
             for number, name in enumerate(self._texts)
-            if wanted in name and (not verdict or known.get(number, _Known()).verdict == verdict)
+            if wanted in name
+            and verdict in ("", UNCHECKED if number not in known else known[number].verdict)
         ]
         shown = numbers[page * PAGE : (page + 1) * PAGE]
-        rows = (self._row(source_id, number, known.get(number, _Known())) for number in shown)
+        rows = (
+            replace(known.get(number) or self._unchecked(number), run=run_name(source_id, number))
+            for number in shown
+        )
         return page_of(page, len(numbers), rows)
 
-    def _row(self, source_id: str, number: int, known: _Known) -> api.ReportRun:
+    def _unchecked(self, number: int) -> api.ReportRun:
         path, run_id = self._places[number]
-        return api.ReportRun(
-            **known._asdict(),
-            run_id=run_id,
-            source=placed(str(path)),
-            run=run_name(source_id, number),
-        )
+        return api.ReportRun(run_id, UNCHECKED, None, "", placed(str(path)), None)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final
 
 from msgspec.structs import replace
 
 from canvass.browser import api
+from canvass.browser.api import Kind
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.explanations import hazard_page
-from canvass.browser.graphs import OpenGraph
 from canvass.browser.limits import LANE_EVENTS, LISTED
-from canvass.browser.member_steps import MemberSteps
-from canvass.browser.questions import Answer, Arguments, Question, bad_request, not_found
+from canvass.browser.questions import Answer, Arguments, at, bad_request, not_found
 from canvass.browser.reports import OpenCorpus, OpenReport
 from canvass.browser.run_find import find_in_run, next_change
 from canvass.browser.runs import FOLDS, timeline_of
@@ -33,10 +31,12 @@ class RunRoutes:
         run: RunSource = self._store.content("run", arguments.part("run"))
         return run
 
+    @at("/run/{run}")
     def info(self, arguments: Arguments) -> Answer:
         """Describe a run, with its verdict if it is checked."""
         return self._run(arguments).view(arguments.part("run"))
 
+    @at("/run/{run}/lanes")
     def lanes(self, arguments: Arguments) -> Answer:
         """Draw a window of the events."""
         run = self._run(arguments)
@@ -54,11 +54,13 @@ class RunRoutes:
         marks = marks_of(run.opened, run.checked.verdict)
         return run.opened.window(count, marks, show=show, start=start, around=around)
 
+    @at("/run/{run}/members")
     def members(self, arguments: Arguments) -> Answer:
         """Give the states of all members after an event."""
         opened = self._run(arguments).opened
         return opened.members_at(arguments.number("at", 0, max(0, opened.total - 1)))
 
+    @at("/run/{run}/step/{member}/{step}")
     def step(self, arguments: Arguments) -> Answer:
         """Describe a step, with its place in an open graph."""
         run = self._run(arguments)
@@ -69,21 +71,29 @@ class RunRoutes:
         answer = run.opened.step(row, run.wrong_at(member, step))
         if (found := run.graph(self._store)) is None:
             return answer
-        if not found[2].ready:
-            found[2].begin()
+        name, graph, steps = found
+        if not steps.ready:
+            steps.begin()
             return replace(answer, graph_pending=True)
-        return replace(answer, graph=_in_graph(run, row, found))
+        if (place := steps.place(run.opened.loaded, row)) is None:
+            return answer
+        edge, *ends = place
+        source, target = map(graph.view.id_of, ends)
+        return replace(answer, graph=api.InGraph(name, source, target, edge))
 
+    @at("/run/{run}/explanation")
     def explanation(self, arguments: Arguments) -> Answer:
         """Explain what happened in a run."""
         return self._run(arguments).explanation()
 
+    @at("/run/{run}/find")
     def find(self, arguments: Arguments) -> Answer:
         """Find the events after which a predicate holds."""
         run = self._run(arguments)
         limit = arguments.number("limit", 100, LISTED, 1)
         return find_in_run(run.opened, run.states.get(), arguments.text("where"), limit)
 
+    @at("/run/{run}/change")
     def change(self, arguments: Arguments) -> Answer:
         """Find the next change of a field."""
         opened = self._run(arguments).opened
@@ -91,80 +101,57 @@ class RunRoutes:
         member = arguments.number("member", 0, max(0, len(opened.places) - 1))
         return next_change(opened, arguments.required("field"), member, at)
 
+    @at("/hazard/{hazard}")
     def hazard(self, arguments: Arguments) -> Answer:
         """Give the page on a hazard."""
         return hazard_page(arguments.part("hazard"))
 
+    @at("/run/{run}/timeline")
     def timeline(self, arguments: Arguments) -> Answer:
         """Give election states, leaderships and marks of the whole run."""
         run = self._run(arguments)
         return timeline_of(run.opened, marks_of(run.opened, run.checked.verdict))
 
-    def listed(self, kind: Literal["report", "corpus"]) -> Iterator[Question]:
-        """Give the questions about a report or corpus: its summary, and a page of its runs."""
+    @at("/report/{report}")
+    def report(self, arguments: Arguments) -> Answer:
+        """Give the summary of a report."""
+        return self._many("report", arguments).view(arguments.part("report"))
 
-        def content(arguments: Arguments) -> OpenReport | OpenCorpus:
-            found: OpenReport | OpenCorpus = self._store.content(kind, arguments.part(kind))
-            return found
+    @at("/report/{report}/runs")
+    def report_runs(self, arguments: Arguments) -> Answer:
+        """Give a page of the runs of a report."""
+        return self._runs("report", arguments)
 
-        def view(arguments: Arguments) -> Answer:
-            return content(arguments).view(arguments.part(kind))
+    @at("/corpus/{corpus}")
+    def corpus(self, arguments: Arguments) -> Answer:
+        """Count the runs of a corpus."""
+        return self._many("corpus", arguments).view(arguments.part("corpus"))
 
-        def runs(arguments: Arguments) -> Answer:
-            page = arguments.number("page", 0, MAX_PAGE)
-            verdict, text = arguments.text("verdict"), arguments.text("text")
-            return content(arguments).runs(arguments.part(kind), verdict, text, page)
+    @at("/corpus/{corpus}/runs")
+    def corpus_runs(self, arguments: Arguments) -> Answer:
+        """Give a page of the runs of a corpus."""
+        return self._runs("corpus", arguments)
 
-        yield Question(f"/{kind}/{{{kind}}}", view)
-        yield Question(f"/{kind}/{{{kind}}}/runs", runs)
+    def _many(self, kind: Kind, arguments: Arguments) -> OpenReport | OpenCorpus:
+        found: OpenReport | OpenCorpus = self._store.content(kind, arguments.part(kind))
+        return found
 
+    def _runs(self, kind: Kind, arguments: Arguments) -> Answer:
+        page = arguments.number("page", 0, MAX_PAGE)
+        verdict, text = arguments.text("verdict"), arguments.text("text")
+        return self._many(kind, arguments).runs(arguments.part(kind), verdict, text, page)
+
+    @at("/counterexample/{counterexample}")
     def counterexample(self, arguments: Arguments) -> Answer:
         """Describe a counterexample."""
         name = arguments.part("counterexample")
         found: Counterexample = self._store.content("counterexample", name)
         return found.view(name)
 
+    @at("/counterexample/{counterexample}/formula")
     def formula(self, arguments: Arguments) -> Answer:
         """Give the definition of the violated property, and its false parts in each state."""
         found: Counterexample = self._store.content(
             "counterexample", arguments.part("counterexample")
         )
         return found.formula()
-
-
-def _in_graph(
-    run: RunSource, row: int, found: tuple[str, OpenGraph, MemberSteps]
-) -> api.InGraph | None:
-    """Find the step of a run in a graph; None if the graph does not have it."""
-    name, graph, steps = found
-    place = steps.place(run.opened.loaded, row)
-    if place is None:
-        return None
-    edge, source, target = place
-    view = graph.view
-    return api.InGraph(
-        id=name,
-        source=view.id_of(source),
-        target=view.id_of(target),
-        edge=edge,
-    )
-
-
-def run_questions(store: Store) -> list[Question]:
-    """Give the questions about runs, corpora, reports and counterexamples."""
-    routes = RunRoutes(store)
-    return [
-        Question("/run/{run}", routes.info),
-        Question("/run/{run}/lanes", routes.lanes),
-        Question("/run/{run}/members", routes.members),
-        Question("/run/{run}/find", routes.find),
-        Question("/run/{run}/change", routes.change),
-        Question("/run/{run}/timeline", routes.timeline),
-        Question("/run/{run}/explanation", routes.explanation),
-        Question("/run/{run}/step/{member}/{step}", routes.step),
-        Question("/hazard/{hazard}", routes.hazard),
-        *routes.listed("report"),
-        *routes.listed("corpus"),
-        Question("/counterexample/{counterexample}", routes.counterexample),
-        Question("/counterexample/{counterexample}/formula", routes.formula),
-    ]

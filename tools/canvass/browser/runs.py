@@ -263,11 +263,6 @@ class OpenRun:
         ]
         return api.MembersAt(at=number, total=self.total, members=tuple(found))
 
-    def last_row(self, member: int, number: int) -> int | None:
-        """Give the row of a member's last event up to a place; None before its first event."""
-        k = int(np.searchsorted(self.places[member], number, side="right")) - 1
-        return None if k < 0 else int(self.member_rows[member][k])
-
     def window(
         self,
         count: int,

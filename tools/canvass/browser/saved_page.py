@@ -89,7 +89,7 @@ def write_page(
     given
         Paths below ``/api``, and the answers.
     """
-    session = api.Session(opened=source.id, sources=(source,))
+    session = api.Session((source,))
     found = chain((("session", session),), given)
     answers = {f"/api/{path}": msgspec.Raw(encoded(answer)) for path, answer in found}
     packed = b64encode(gzip.compress(msgspec.json.encode(answers), mtime=0)).decode()

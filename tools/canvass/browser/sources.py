@@ -161,15 +161,8 @@ class Store:
     def listed(self) -> tuple[SourceInfo, ...]:
         """Describe all sources, in their order."""
         with self._lock:
-            return tuple(
-                SourceInfo(
-                    id=name,
-                    kind=source.kind,
-                    title=source.title,
-                    detail=source.detail,
-                )
-                for name, source in self._sources.items()
-            )
+            listed = self._sources.items()
+            return tuple(SourceInfo(name, one.kind, one.title, one.detail) for name, one in listed)
 
     def of_kind(self, kind: Kind) -> list[tuple[str, Source]]:
         """Give the ids and sources of one kind."""

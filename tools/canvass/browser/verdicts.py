@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from canvass.browser.questions import Refusal, not_found
 from canvass.browser.run_find import RunStates
 from canvass.browser.runs import OpenRun
 from canvass.browser.sources import Lazy, Store
-from canvass.browser.tracks import DOWN, ENDED
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
 from canvass.conformance.diagnose import Difference, RefusedStep
@@ -34,18 +32,16 @@ from canvass.conformance.report import CLASS_TEXTS, Case, about, make_case
 from canvass.conformance.verdict import (
     MESSAGE_CAUSALITY,
     Divergence,
-    DivergenceClass,
     RunVerdict,
 )
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
 from canvass.lanes.of_counterexample import value_text
 from canvass.steps.answers import StepLookup
+from canvass.steps.kernel import rules_digest
 from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.releases import releases_of_run
 from canvass.traces.run import RunFolder
-
-MAX_LEVELS: Final = 9
 
 
 def receipt_of(opened: OpenRun, divergence: Divergence) -> api.Receipt | None:
@@ -143,37 +139,6 @@ def _compared(received: Message, sent: Message) -> Iterator[Difference]:
             )
 
 
-def levels_of(opened: OpenRun, divergence: Divergence) -> tuple[api.MemberLevel, ...]:
-    """Describe each member's log after the step that violates a safety property."""
-    if divergence.kind is not DivergenceClass.SAFETY_PROPERTY:
-        return ()
-    number = opened.number_of(divergence.member, divergence.step) or 0
-    found = []
-    for place in opened.members_at(number).members[:MAX_LEVELS]:
-        row = opened.last_row(place.member, number)
-        if row is None:
-            continue
-        state = opened.loaded.columns.event(row).state
-        terms = [
-            f"{one.leadership_term_id} from {one.term_base_log_position}"
-            for one in state.recording_log
-        ]
-        doing = {DOWN: "down", ENDED: "no further events"}.get(place.status)
-        if doing is None and place.leads is not None:
-            doing = f"leads term {place.leads}"
-        found.append(
-            api.MemberLevel(
-                member=place.member,
-                state=doing or f"{place.election_state} {place.role}",
-                log_end=str(state.recorded_position),
-                terms=", ".join(terms) or "none",
-                committed=str(state.commit_position),
-                event=opened.lanes.place[row],
-            )
-        )
-    return tuple(found)
-
-
 @dataclass(slots=True)
 class Checked:
     """The verdict of a run, once ``done`` is set."""
@@ -230,11 +195,11 @@ def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
         found.done.set()
 
 
-def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
+def divergence_of(opened: OpenRun, case: Case) -> api.FirstDivergence:
     """Describe the first divergence of a run, with its explanation."""
     content: RefusedStep = case.explanation
     first, found = content.divergence, case.run.divergences
-    return api.Divergence(
+    return api.FirstDivergence(
         member=first.member,
         step=first.step,
         event_number=opened.number_of(first.member, first.step) or 0,
@@ -244,41 +209,15 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
         about=CLASS_TEXTS[first.kind],
         changed=content.changed,
         expected=content.alternatives,
-        receipt=next(filter(None, (receipt_of(opened, one) for one in found)), None),
-        levels=next(filter(None, (levels_of(opened, one) for one in found)), ()),
-        hazards=hazards_in(*(one.text for one in found)),
         enabled=content.enabled,
         failing=content.failing,
         operator=content.operator,
         note=content.note,
+        receipt=next(filter(None, (receipt_of(opened, one) for one in found)), None),
+        hazards=hazards_in(*(one.text for one in found)),
         place=str(case.place),
         commands=case.commands,
     )
-
-
-def findings_of(verdict: RunVerdict) -> tuple[api.Finding, ...]:
-    """List all divergences of a run, and all that is missing from it."""
-    wrong = [
-        api.Finding(
-            kind=one.kind.value,
-            name=one.name,
-            member=one.member,
-            step=one.step,
-            message=one.text,
-        )
-        for one in verdict.divergences
-    ]
-    missing = [
-        api.Finding(
-            kind="MISSING",
-            name=fact.kind.value,
-            member=fact.member_id,
-            step=fact.step,
-            message=fact.detail,
-        )
-        for fact in verdict.facts
-    ]
-    return (*wrong, *missing)
 
 
 def marks_of(opened: OpenRun, verdict: RunVerdict | None) -> dict[int, str]:
@@ -323,18 +262,14 @@ class RunSource:
     def graph(self, store: Store) -> tuple[str, OpenGraph, MemberSteps] | None:
         """Give id, graph and steps of the first open member graph that has the rules of the run."""
         for name, _ in store.of_kind("graph"):
-            # The page of a graph that cannot be read shows the error.
-            with suppress(Refusal):
+            # The page of a graph that cannot be read, or the verdict on unknown rules, says so.
+            with suppress(Refusal, ValueError):
                 graph: OpenGraph = store.content("graph", name)
-                if graph.steps is not None and self._fits(graph.steps):
+                if graph.steps is not None and rules_digest(graph.steps.rules) == rules_digest(
+                    self.opened.run.rules
+                ):
                     return name, graph, graph.steps
         return None
-
-    def _fits(self, steps: MemberSteps) -> bool:
-        try:
-            return steps.fits(self.opened.run.rules)
-        except ValueError:
-            return False  # The run names unknown rules; its verdict says so.
 
     def view(self, source_id: str) -> api.RunView:
         """Describe the run, with its verdict if it is checked."""
@@ -356,7 +291,8 @@ class RunSource:
             not_asked=() if verdict is None else verdict.not_asked,
             asked_in_part=() if verdict is None else verdict.asked_in_part,
             divergence=None if case is None else divergence_of(self.opened, case),
-            findings=() if verdict is None else findings_of(verdict),
+            divergences=() if verdict is None else verdict.divergences,
+            facts=() if verdict is None else verdict.facts,
             members=self.opened.members(),
             events=self.opened.total,
         )

@@ -9,152 +9,48 @@ step: a deadline may pass at any moment.
 from __future__ import annotations
 
 import re
-import tempfile
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from canvass.browser import api
-from canvass.browser.choices import (
-    LOST,
-    Choice,
-    choices,
-    inputs_of,
-    moment_of,
-    tree_of,
-)
+from canvass.browser.choices import choices, inputs_of, moment_of, tree_of
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.graphs import OpenGraph
+from canvass.browser.kept import recorded, scenario, script
 from canvass.browser.labels import step_words
 from canvass.browser.limits import LABEL_CHARS, shortened
-from canvass.browser.nearest import Searches, moment_after
-from canvass.browser.questions import Answer, Arguments, Question, Refusal, bad_request
+from canvass.browser.nearest import BOUNDS, Searches, moment_after
+from canvass.browser.questions import Answer, Arguments, Refusal, at, bad_request
 from canvass.browser.runs import OpenRun
 from canvass.browser.saved_page import HTML, PageFile, attachment, write_page
 from canvass.browser.sources import Store
+from canvass.browser.tried import Cluster, Start, rules_of, title_of, walk
 from canvass.browser.verdicts import RunSource
 from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.member import Input, ModuleState
-from canvass.cluster.messages import NULL_VALUE, Message
-from canvass.cluster.ports import Received
-from canvass.cluster.rules import Rules
 from canvass.conformance.operators import find_operator, guard_parts
 from canvass.distance.moments import UnknownState
-from canvass.distance.search import Moment
-from canvass.graph import GraphError
-from canvass.graph.build import Model
 from canvass.graph.predicate import evaluate
 from canvass.graph.values import Columns, interned
-from canvass.lanes.of_counterexample import LOSE, Tree, field_changes, is_cluster, value_text
+from canvass.lanes.of_counterexample import Tree, field_changes, is_cluster, value_text
 from canvass.simulation.world import World
-from canvass.spec.files import spec_root
 from canvass.steps.step import Step, renumbered
-from canvass.tlc.config import parse_config
 from canvass.tlc.errors import TlcError
 from canvass.tlc.values import format_value, function
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.layout import ACTION_NAMES
-from canvass.traces.ndjson import EventWriter
-from canvass.traces.parquet import write_dataset
-from canvass.traces.recorder import RunRecorder
-from canvass.traces.run import Corpus
-from canvass.traces.schema import Event
 
+_BASE: Final = "/what-if/{kind}/{source}/{at}"
 _MOST_CHANGES: Final = 3
 _READ: Final = re.compile(r"\b([sx])\.(\w+)")
 """A field of the state or the input in a part of a guard."""
 _STANDING: Final = (("s", "electionState"), ("s", "role"))
 """The fields that the parts read which name none, such as ``At(s, "NOMINATE")``."""
-_MODEL_NAME: Final = re.compile(r"\w{1,80}", re.ASCII)
 _UNLIKE: Final = (msgspec.ValidationError, LookupError, TypeError, ValueError, AttributeError)
-
-
-@dataclass
-class _Cluster(World):
-    """A cluster whose recorded steps follow those of a run."""
-
-    begins_ns: int = 0
-
-    def time_ns(self, _i: int) -> int:
-        """Count on, a millisecond a step: a run's clocks are not known after its event."""
-        return self.begins_ns + 1_000_000 * len(self.steps)
-
-    def copy(self) -> _Cluster:
-        """Give a cluster of its own, which records nothing."""
-        found = _Cluster(self.rules, self.event_length)
-        found.members, found.logs, found.up = [*self.members], [*self.logs], {*self.up}
-        found.channels = {pair: queue.copy() for pair, queue in self.channels.items()}
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A state from which steps are tried.
-
-    Parameters
-    ----------
-    title
-        The place of the state, for a person.
-    event_length
-        The length of an entry in the cluster's positions.
-    """
-
-    moment: Moment
-    title: str
-    event_length: int
-
-    def cluster(self) -> _Cluster:
-        """Give the cluster in this state.
-
-        A member counts as running if its state is that of a running process, even if its log ends.
-        """
-        moment = self.moment
-        found = _Cluster(moment.rules, self.event_length)
-        found.members, found.logs = list(moment.members), list(moment.logs)
-        running = (i for i, s in enumerate(moment.members) if s.module_state is ModuleState.ACTIVE)
-        found.up = set(running)
-        for i, j, message in moment.without_repeats().under_way:
-            found.channels[i, j].append(Received(i, NULL_VALUE, message))
-        return found
-
-
-def rules_of(name: str, count: int) -> Rules:
-    """Give the rules of a model of the spec; for an unknown model, those of the newest revision."""
-    path = spec_root() / f"{name}.cfg"
-    if _MODEL_NAME.fullmatch(name) and path.is_file():
-        model = Model(name, parse_config(path.read_text(encoding="utf-8"), path.name), path)
-        with suppress(GraphError, ValueError):
-            if model.rules.member_count == count:
-                return model.rules
-    return Rules.of("1.50", count)
-
-
-def walk(world: World, path: Sequence[str]) -> Iterator[Choice]:
-    """Take the steps of a path, and give each one after it was taken.
-
-    Raises
-    ------
-    Refusal
-        If a step is not possible where the path has it.
-    """
-    for number, name in enumerate(path, 1):
-        choice = choices(world).get(name)
-        if choice is None:
-            raise bad_request(f"step {number}, {ascii(name)[:80]}, is not possible there")
-        choice.take(world)
-        yield choice
-
-
-def title_of(choice: Choice) -> str:
-    """Name the action of a choice as TLC does."""
-    return LOSE if choice.action == LOST else choice.action
 
 
 def values_of(states: Sequence[Tree], expression: str) -> tuple[str, ...]:
@@ -235,6 +131,7 @@ class WhatIfRoutes:
         path = arguments.text("path")
         return self._start(*place), tuple(path.split(",")) if path else ()
 
+    @at(_BASE)
     def what_if(self, arguments: Arguments) -> Answer:
         """Take a path, and list the steps that may come next."""
         start, path = self._asked(arguments)
@@ -248,7 +145,7 @@ class WhatIfRoutes:
             values=values_of(behaviour.states, watched) if watched else (),
         )
 
-    def _behaviour(self, start: Start, path: Sequence[str]) -> tuple[Counterexample, _Cluster]:
+    def _behaviour(self, start: Start, path: Sequence[str]) -> tuple[Counterexample, Cluster]:
         world = start.cluster()
         states, actions = [tree_of(world)], [""]
         for choice in walk(world, path):
@@ -265,6 +162,7 @@ class WhatIfRoutes:
         )
         return found, world
 
+    @at(f"{_BASE}/why-not")
     def why_not(self, arguments: Arguments) -> Answer:
         """Explain why a member cannot take an action."""
         start, path = self._asked(arguments)
@@ -277,6 +175,7 @@ class WhatIfRoutes:
             raise bad_request(f"there is no action {name}")
         return why_not(world, member, Action(name))
 
+    @at(f"{_BASE}/nearest")
     def nearest(self, arguments: Arguments) -> Answer:
         """Search for the nearest loss of a committed entry from where a path ends."""
         start, path = self._asked(arguments)
@@ -285,15 +184,44 @@ class WhatIfRoutes:
         moment = moment_after(start.moment, world, shortened(label, LABEL_CHARS))
         return self._searches.nearest(moment)
 
+    @at(f"{_BASE}/confirmed")
+    def confirmed(self, arguments: Arguments) -> Answer:
+        """Let TLC take the steps of a path."""
+        start, path = self._asked(arguments)
+        asked = script(start, path)
+
+        def confirm() -> api.TlcAnswer:
+            result = asked.played(BOUNDS.seconds)
+            return api.TlcAnswer(asked.verdict(result), result.distinct or 0, None, pending=False)
+
+        return self._searches.ask((asked.module, asked.config.text()), confirm)
+
+    @at(f"{_BASE}/script")
+    def script(self, arguments: Arguments) -> Answer:
+        """Write a path as a script of the spec."""
+        start, path = self._asked(arguments)
+        return attachment(script(start, path).zipped(), "what-if.zip", "application/zip")
+
+    @at(f"{_BASE}/trace")
     def trace(self, arguments: Arguments) -> Answer:
         """Write the events of a run up to the start, and the tried steps, as a data set."""
-        start, path = self._asked(arguments)
-        if arguments.part("kind") != "run":
-            raise bad_request("only what follows an event of a run is kept as a trace")
-        run: RunSource = self._store.content("run", arguments.part("source"))
-        content = recorded(run.opened, int(arguments.part("at")), start, path)
+        content = recorded(*self._of_run(arguments))
         return attachment(content, "what-if.parquet", "application/vnd.apache.parquet")
 
+    @at(f"{_BASE}/scenario")
+    def scenario(self, arguments: Arguments) -> Answer:
+        """Write the events of a run up to the start, and the tried steps, as a scenario."""
+        content = scenario(*self._of_run(arguments))
+        return attachment(content, "what-if.txt", "text/plain; charset=utf-8")
+
+    def _of_run(self, arguments: Arguments) -> tuple[OpenRun, int, Start, Sequence[str]]:
+        start, path = self._asked(arguments)
+        if arguments.part("kind") != "run":
+            raise bad_request("only what follows an event of a run is kept so")
+        run: RunSource = self._store.content("run", arguments.part("source"))
+        return run.opened, int(arguments.part("at")), start, path
+
+    @at(f"{_BASE}/page")
     def page(self, arguments: Arguments) -> Answer:
         """Write the page of the tried steps in one file."""
         start, path = self._asked(arguments)
@@ -313,7 +241,7 @@ def _of_state(tree: Tree, model: str, title: str) -> Start:
         raise bad_request(f"not a state of Cluster.tla: {reason}") from None
 
 
-def _listed(world: _Cluster, before: Tree) -> Iterator[api.StepChoice]:
+def _listed(world: Cluster, before: Tree) -> Iterator[api.StepChoice]:
     for choice in choices(world).values():
         later = world.copy()
         choice.take(later)
@@ -390,60 +318,3 @@ _LACKS: Final = {
 def _permits(x: Input) -> tuple[object, ...]:
     sizes = len(x.active), len(x.accepted)
     return x.interval, x.commit_interval, x.timeout or bool(x.accepted), *sizes, x.position
-
-
-def recorded(opened: OpenRun, at: int, start: Start, path: Sequence[str]) -> bytes:
-    """Write a run up to an event, then the steps of a path, as one Parquet file.
-
-    Checksums of logs are computed anew: those of the run may be of another function.
-    """
-    members: list[list[Event]] = [
-        [
-            msgspec.structs.replace(opened.loaded.columns.event(row), log_checksums=())
-            for row in rows[places <= at].tolist()
-        ]
-        for rows, places in zip(opened.member_rows, opened.places, strict=True)
-    ]
-    world = start.cluster()
-    world.begins_ns = max((one.time_ns for events in members for one in events), default=0)
-    _number(world, members)
-    with tempfile.TemporaryDirectory(prefix="canvass-what-if-") as scratch:
-        folder, out = Path(scratch, "what-if"), Path(scratch, "out")
-        run = msgspec.structs.replace(opened.run, run_id="what-if", without_steps=())
-        with RunRecorder(folder, run, flush=False) as recorder:
-            for i, events in enumerate(members):
-                with EventWriter(folder / f"member-{i}.ndjson", i) as writer:
-                    writer.write(events)
-            world.recorders = [recorder.member(i) for i in range(len(members))]
-            for _ in walk(world, path):
-                pass
-        write_dataset(Corpus(folder), out)
-        (file,) = out.iterdir()
-        return file.read_bytes()
-
-
-def _number(world: World, members: Sequence[Sequence[Event]]) -> None:
-    """Give the messages under way the numbers with which the run sent them."""
-    received = {event.input.id for events in members for event in events}
-    sent: dict[tuple[int, int, Message], list[int]] = defaultdict(list)
-    for i, events in enumerate(members):
-        for send in (send for event in events for send in event.sends):
-            if send.id not in received:
-                sent[i, send.to, send.message].append(int(send.id.split(":")[1]))
-    for (i, j), queue in world.channels.items():
-        for place, one in enumerate(queue):
-            numbers = sent[i, j, one.message]
-            queue[place] = Received(i, numbers.pop() if numbers else NULL_VALUE, one.message)
-
-
-def what_if_questions(store: Store, files: Mapping[str, PageFile]) -> list[Question]:
-    """Give the questions about steps that were not taken."""
-    routes = WhatIfRoutes(store, files)
-    base = "/what-if/{kind}/{source}/{at}"
-    return [
-        Question(base, routes.what_if),
-        Question(f"{base}/why-not", routes.why_not),
-        Question(f"{base}/nearest", routes.nearest),
-        Question(f"{base}/trace", routes.trace),
-        Question(f"{base}/page", routes.page),
-    ]

@@ -65,7 +65,7 @@ function sourceOf(route: Route, session: Session | undefined): SourceInfo | unde
   const [kind, id] = route.parts;
   const sources = session?.sources ?? [];
   if (kind === undefined) {
-    return sources.find((source) => source.id === session?.opened) ?? sources[0];
+    return sources[0];
   }
   const known = sources.find((source) => source.id === id);
   if (known) return known;

@@ -27,6 +27,16 @@ export interface Operator {
   readonly lines: readonly string[];
 }
 
+/** A divergence of a run from the spec, at the first step that shows it. */
+export interface Divergence {
+  readonly kind: "IMPLEMENTATION_STEP" | "CAUSALITY" | "SAFETY_PROPERTY" | "INSTRUMENTATION_GAP";
+  readonly name: string;
+  readonly member: number;
+  readonly step: number;
+  readonly text: string;
+  readonly rank: number;
+}
+
 /** One election of the cluster. */
 export interface ElectionReport {
   readonly number: number;
@@ -148,6 +158,16 @@ export interface Change {
   readonly after: string;
 }
 
+/** One thing that is missing from a run. */
+export interface Fact {
+  readonly kind: "MISSING_STREAM" | "EMPTY_STREAM" | "LATE_START" | "GAP" | "TRUNCATED";
+  readonly runId: string;
+  readonly memberId: number;
+  readonly step: number;
+  readonly line: number;
+  readonly detail: string;
+}
+
 /** The error of a request. */
 export interface Problem {
   readonly code: string;
@@ -170,7 +190,6 @@ export interface SourceInfo {
 
 /** All opened sources. */
 export interface Session {
-  readonly opened: string;
   readonly sources: readonly SourceInfo[];
 }
 
@@ -189,16 +208,6 @@ export interface Receipt {
   readonly rows: readonly Difference[];
 }
 
-/** State of a member after the step that violates a safety property. */
-export interface MemberLevel {
-  readonly member: number;
-  readonly state: string;
-  readonly logEnd: string;
-  readonly terms: string;
-  readonly committed: string;
-  readonly event: number;
-}
-
 /** The project's page on a hazard of the protocol. */
 export interface HazardPage {
   readonly name: string;
@@ -206,7 +215,7 @@ export interface HazardPage {
 }
 
 /** The first divergence of a run, with its explanation. */
-export interface Divergence {
+export interface FirstDivergence {
   readonly member: number;
   readonly step: number;
   readonly eventNumber: number;
@@ -220,20 +229,10 @@ export interface Divergence {
   readonly failing: readonly string[];
   readonly operator: Operator | null;
   readonly receipt: Receipt | null;
-  readonly levels: readonly MemberLevel[];
   readonly hazards: readonly string[];
   readonly note: string;
   readonly place: string;
   readonly commands: readonly string[];
-}
-
-/** A divergence of a run, or a part that is missing. */
-export interface Finding {
-  readonly kind: string;
-  readonly name: string;
-  readonly member: number;
-  readonly step: number;
-  readonly message: string;
 }
 
 /** A run with its verdict. */
@@ -248,8 +247,9 @@ export interface RunView {
   readonly note: string;
   readonly notAsked: readonly string[];
   readonly askedInPart: readonly string[];
-  readonly divergence: Divergence | null;
-  readonly findings: readonly Finding[];
+  readonly divergence: FirstDivergence | null;
+  readonly divergences: readonly Divergence[];
+  readonly facts: readonly Fact[];
   readonly members: readonly MemberInfo[];
   readonly events: number;
 }
@@ -503,12 +503,6 @@ export interface Summary {
   readonly eventsPerSecond: number;
 }
 
-/** The number of edges with one action. */
-export interface ActionCount {
-  readonly name: string;
-  readonly count: number;
-}
-
 /** A state graph. */
 export interface GraphInfo {
   readonly id: string;
@@ -519,7 +513,7 @@ export interface GraphInfo {
   readonly complete: boolean | null;
   readonly initial: readonly string[];
   readonly violating: readonly string[];
-  readonly actions: readonly ActionCount[];
+  readonly actions: { readonly [name: string]: number };
   readonly fields: readonly string[];
   readonly mapBy: string;
   readonly drawnStates: number;
@@ -564,7 +558,7 @@ export interface StateView {
   readonly outTotal: number;
   readonly in: readonly InEdge[];
   readonly inTotal: number;
-  readonly enabled: readonly ActionCount[];
+  readonly enabled: { readonly [name: string]: number };
 }
 
 /** A drawn state. */
@@ -586,7 +580,6 @@ export interface Edge {
   readonly source: string;
   readonly target: string;
   readonly action: string;
-  readonly loop: boolean;
   readonly count: number;
   readonly words: string;
 }
@@ -618,7 +611,6 @@ export interface Hop {
   readonly action: string;
   readonly source: string;
   readonly target: string;
-  readonly sourceLabel: string;
   readonly targetLabel: string;
   readonly words: string;
 }
@@ -764,8 +756,8 @@ export interface GuardPart {
   readonly values: readonly string[];
 }
 
-/** The nearest loss of a committed entry, as far as TLC has searched. */
-export interface Nearest {
+/** The answer of TLC: the nearest loss of a committed entry, or whether it confirms a path. */
+export interface TlcAnswer {
   readonly text: string;
   readonly states: number;
   readonly counterexample: string | null;

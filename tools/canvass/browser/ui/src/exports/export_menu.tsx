@@ -17,12 +17,14 @@ export interface ServerExport {
   /** Its content, in a few words. */
   readonly about: string;
   readonly path: string;
+  /** Whether the file is the page, and opens where this page is. */
+  readonly opensHere?: boolean;
 }
 
 /** The page of a run or of a counterexample with all its answers. */
 export function savedPageOf(id: string): readonly ServerExport[] {
   const about = "this page in one file, which a colleague can walk through without canvass";
-  return saved ? [] : [{ title: "Page", about, path: apiPath(["page", id]) }];
+  return saved ? [] : [{ title: "Page", about, path: apiPath(["page", id]), opensHere: true }];
 }
 
 export function ExportMenu({ name, files = [] }: { name: string; files?: readonly ServerExport[] }) {
@@ -64,9 +66,10 @@ function ExportDialog(
   const png = async (): Promise<void> => download(await pngOf(drawing()), `${name}.png`);
   const html = async (): Promise<void> =>
     download(new Blob([htmlOfView(name)], { type: "text/html" }), `${name}.html`);
-  const served = async (path: string): Promise<void> => {
+  const served = async ({ path, opensHere }: ServerExport): Promise<void> => {
     const { blob, name: given } = await getFile(path);
-    download(blob, given);
+    const start = `<body data-place="${encodeURIComponent(location.hash)}"`;
+    download(opensHere ? new Blob([(await blob.text()).replace("<body", start)], { type: blob.type }) : blob, given);
   };
   return (
     <Dialog title="Export" close={close}>
@@ -77,7 +80,7 @@ function ExportDialog(
         <li><button type="button" onClick={() => attempt(html())}>HTML</button> the view and the pane beside it, in one self-contained file</li>
         {files.map((file) => (
           <li key={file.title}>
-            <button type="button" onClick={() => attempt(served(file.path))}>{file.title}</button> {file.about}
+            <button type="button" onClick={() => attempt(served(file))}>{file.title}</button> {file.about}
           </li>
         ))}
       </ul>

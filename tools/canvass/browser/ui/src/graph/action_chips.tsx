@@ -1,10 +1,8 @@
 // Actions as chips: if some are chosen, only their steps are drawn.
 
-import type { ActionCount } from "../api/types";
-
 export function ActionChips(
   { actions, chosen, choose }: {
-    actions: readonly ActionCount[];
+    actions: { readonly [name: string]: number };
     chosen: readonly string[];
     choose: (chosen: readonly string[]) => void;
   },
@@ -12,17 +10,17 @@ export function ActionChips(
   return (
     <div class="chips" role="group" aria-label="Actions">
       <button type="button" class="chip" aria-pressed={chosen.length === 0} onClick={() => choose([])}>all</button>
-      {actions.map((action) => {
-        const on = chosen.includes(action.name);
+      {Object.entries(actions).map(([name, count]) => {
+        const on = chosen.includes(name);
         return (
           <button
-            key={action.name}
+            key={name}
             type="button"
             class="chip"
             aria-pressed={on}
-            onClick={() => choose(on ? chosen.filter((name) => name !== action.name) : [...chosen, action.name])}
+            onClick={() => choose(on ? chosen.filter((one) => one !== name) : [...chosen, name])}
           >
-            {on ? "✓ " : ""}{action.name} <span class="chip-count">{action.count.toLocaleString("en")}</span>
+            {on ? "✓ " : ""}{name} <span class="chip-count">{count.toLocaleString("en")}</span>
           </button>
         );
       })}

@@ -47,7 +47,7 @@ export function AroundView({ context }: { context: GraphContext }) {
           <button type="button" onClick={() => deeper(1)} disabled={query.depth >= 6} aria-label="More steps around">+</button>
         </div>
         <button type="button" aria-pressed={chips} aria-expanded={chips} onClick={() => setChips(!chips)}>
-          {query.actions.length === 0 ? "All actions" : `${query.actions.length} of ${graph.actions.length} actions`} <kbd>f</kbd>
+          {query.actions.length === 0 ? "All actions" : `${query.actions.length} of ${Object.keys(graph.actions).length} actions`} <kbd>f</kbd>
         </button>
         {scene === undefined || scene.leftOut === "" ? null : scene.statesLeftOut > 0 && query.limit < graph.drawnStates
           ? <button type="button" class="warn" onClick={more} title="Draw twice as many">{`${scene.leftOut}: more`} <kbd>m</kbd></button>

@@ -6,6 +6,7 @@ import type { Found, Json, StateView } from "../api/types";
 import { settled, useQuery } from "../api/use_query";
 import { Empty } from "../parts/note";
 import { SIGNS } from "../words/election";
+import { plural } from "../words/visible";
 import type { GraphContext } from "./context";
 
 const SHOWN = 200;
@@ -43,9 +44,13 @@ export function FindView({ context, focus }: { context: GraphContext; focus: num
           : found.data ? (
             <>
               <p class="note" role="status">
-                {found.data.count === 0 ? "No state." : `${found.data.count.toLocaleString("en")} ${found.data.count === 1 ? "state" : "states"}`}
+                {found.data.count === 0 ? "No state" : found.data.count === graph.states ? "Every state" : found.data.count.toLocaleString("en")}
+                {` of ${plural(graph.states, "state")}${graph.complete === true ? "" : " that TLC has seen"}`}
                 {found.data.count > found.data.shown.length
                   ? `; the first ${found.data.shown.length} are shown, ${(found.data.count - found.data.shown.length).toLocaleString("en")} left out` : ""}
+                {found.data.count > 0 && found.data.count < graph.states ? (
+                  <>{" · "}<button type="button" class="inline" onClick={() => change({ where: `not (${query.where})` }, false)}>the other states</button></>
+                ) : null}
                 {found.data.count > 0 ? (
                   <>{" · "}<button type="button" class="inline" onClick={() => change({ view: "path", to: query.where }, false)}>shortest path to one of them</button></>
                 ) : null}

@@ -40,8 +40,8 @@ export function StepList(
       {view.out.length === 0 ? (
         <p class="soft">{view.expanded ? "None: the behaviour ends here." : "TLC did not go on from this state."}</p>
       ) : null}
-      {view.enabled.length > 1 ? (
-        <p class="enabled soft">{view.enabled.map((one) => `${one.name}${one.count > 1 ? ` ×${one.count}` : ""}`).join(", ")}</p>
+      {Object.keys(view.enabled).length > 1 ? (
+        <p class="enabled soft">{Object.entries(view.enabled).map(([name, count]) => `${name}${count > 1 ? ` ×${count}` : ""}`).join(", ")}</p>
       ) : null}
       {moving.length > 0 ? <ul class="steps" aria-label="Enabled steps">{listed(0, moving)}</ul> : null}
       {loops.length > 0 ? (

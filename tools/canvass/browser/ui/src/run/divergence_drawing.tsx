@@ -2,7 +2,7 @@
 // a red stub. A step that no graph has is drawn in the same way, without alternatives.
 
 import { useRef } from "preact/hooks";
-import type { Difference, Divergence, Json, StepView } from "../api/types";
+import type { Difference, FirstDivergence, Json, StepView } from "../api/types";
 import { useSize } from "../parts/use_size";
 import { phaseOf, signOf } from "../words/election";
 import { shortened } from "../words/visible";
@@ -26,7 +26,7 @@ interface Branch {
   readonly state: string;
 }
 
-export function DivergenceDrawing({ step, divergence }: { step: StepView; divergence: Divergence | null }) {
+export function DivergenceDrawing({ step, divergence }: { step: StepView; divergence: FirstDivergence | null }) {
   const observed = field(step.after, "electionState");
   const before = field(step.before, "electionState");
   const branches: Branch[] = [
@@ -104,7 +104,7 @@ function wrapped(text: string, characters: number, most: number): string[] {
   return lines.map((line) => shortened(line, characters));
 }
 
-function observedOf({ expected, changed }: Divergence): string {
+function observedOf({ expected, changed }: FirstDivergence): string {
   const rows = expected[0] ?? changed;
   return rows.length > 0 ? linesOf(rows, "observed") : expected.length > 0 ? "the same fields" : "no change";
 }

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { Around, Divergence, InGraph, RunView, SourceInfo, StepView } from "../api/types";
+import type { Around, FirstDivergence, InGraph, RunView, SourceInfo, StepView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { GraphCanvas } from "../graph/canvas";
 import { GraphLegend } from "../graph/legend";
@@ -47,10 +47,10 @@ export function InGraphView(
 }
 
 /** The divergence at an event whose step the spec does not allow; null if only a property is violated. */
-function disallowed(run: RunView, event: number): Divergence | null {
+function disallowed(run: RunView, event: number): FirstDivergence | null {
   const first = run.divergence;
   if (first === null || first.eventNumber !== event) return null;
-  const outside = run.findings.some((one) =>
+  const outside = run.divergences.some((one) =>
     one.member === first.member && one.step === first.step && OUTSIDE.has(one.kind));
   return outside ? first : null;
 }
@@ -91,7 +91,7 @@ function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
 }
 
 function Outside(
-  { step, divergence, run }: { step: StepView; divergence: Divergence | null; run: RunView },
+  { step, divergence, run }: { step: StepView; divergence: FirstDivergence | null; run: RunView },
 ) {
   if (divergence) {
     return (

@@ -1,11 +1,11 @@
-// The milestones of a run: leaderships, restarts, faults, gaps and divergences.
+// The milestones of a run: leaderships, two leaders at once, restarts, faults, gaps and divergences.
 
 import type { RunTimeline, RunView } from "../api/types";
 
 export interface Milestone {
   readonly number: number;
   readonly text: string;
-  readonly kind: "leader" | "mark" | "diverges";
+  readonly kind: "leader" | "leaders" | "mark" | "diverges";
 }
 
 const LED = "LEADER_READY";
@@ -19,6 +19,17 @@ export function milestonesOf(run: RunView, timeline: RunTimeline | undefined): r
       }
     }
   }
+  const bands = [...(timeline?.bands ?? [])].sort((one, other) => one.start - other.start);
+  bands.forEach((band, at) => {
+    for (const earlier of bands.slice(0, at)) {
+      if (earlier.member === band.member || earlier.end <= band.start) continue;
+      const both = `member ${earlier.member} leads term ${earlier.term} and member ${band.member} term ${band.term}`;
+      found.push({
+        number: band.start, kind: "leaders",
+        text: `${both}, until event ${Math.min(earlier.end, band.end).toLocaleString("en")}`,
+      });
+    }
+  });
   for (const mark of timeline?.marks ?? []) {
     found.push({
       number: mark.number,

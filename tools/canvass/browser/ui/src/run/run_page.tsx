@@ -163,7 +163,7 @@ function Loaded(
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
             : view === "find" ? <RunFindView run={run} where={where} ask={(text) => show({ where: text, view: "find" }, false)} show={(n) => show({ at: n })} />
             : view === "election" ? <OverviewView run={run} at={at} />
-            : <StoryView run={run} milestones={milestones} show={(n) => show({ at: n })} />}
+            : <StoryView run={run} milestones={milestones} show={(n) => show({ at: n })} watch={(n) => show({ at: n, view: "election" }, false)} />}
         </section>
         <StepPane run={run} at={at} said={said} toChange={toChange} />
       </div>

@@ -1,24 +1,26 @@
 // The front page of a run: the verdict, the divergence if there is one, and the explanation.
 
 import { apiPath } from "../api/client";
-import type { Divergence, ExplanationView, Receipt, RiskReport, RunView } from "../api/types";
+import type { ExplanationView, FirstDivergence, Receipt, RiskReport, RunView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { Copied } from "../parts/copied";
 import { FieldTable } from "../parts/field_table";
 import { Hazard } from "../parts/hazard";
-import { Table } from "../parts/table";
 import { plural } from "../words/visible";
 import { Explained, Line, type Linked } from "./explained";
+import { Levels } from "./levels";
 import type { Milestone } from "./milestones";
 import { VerdictBadge } from "./verdict_badge";
 
 const MOST_LINES = 200;
 
 export function StoryView(
-  { run, milestones, show }: {
+  { run, milestones, show, watch }: {
     run: RunView;
     milestones: readonly Milestone[];
     show: (at: number) => void;
+    /** Show the members of the cluster at an event. */
+    watch: (at: number) => void;
   },
 ) {
   // Without a check: the lines say much before the verdict is there.
@@ -30,10 +32,11 @@ export function StoryView(
       {run.note ? <p class="soft">{run.note}</p> : null}
       {run.checking || run.divergence ? <Shown hazards={hazards} places={explained.data?.places ?? {}} show={show} /> : null}
       <Limits run={run} />
-      {run.divergence ? <Diverged divergence={run.divergence} hazards={hazards} show={show} /> : null}
-      {run.findings.length > 0 ? <Findings run={run} /> : null}
+      {run.divergence ? <Diverged run={run} divergence={run.divergence} hazards={hazards} show={show} /> : null}
+      {run.divergences.length + run.facts.length > 0 ? <Findings run={run} /> : null}
+      <Marks title="Two leaders at once" milestones={milestones.filter((one) => one.kind === "leaders")} show={watch} />
       <Explained run={run} show={show} />
-      <Marks milestones={milestones.filter((one) => one.kind === "mark")} show={show} />
+      <Marks title="Restarts and faults" milestones={milestones.filter((one) => one.kind === "mark")} show={show} />
     </div>
   );
 }
@@ -99,13 +102,15 @@ function Names({ title, names }: { title: string; names: readonly string[] }) {
 }
 
 function Diverged(
-  { divergence, hazards, show }: {
-    divergence: Divergence;
+  { run, divergence, hazards, show }: {
+    run: RunView;
+    divergence: FirstDivergence;
     hazards: readonly RiskReport[];
     show: (at: number) => void;
   },
 ) {
   const seen = hazards.map(({ page }) => page);
+  const broken = run.divergences.find((one) => one.kind === "SAFETY_PROPERTY");
   const further = divergence.hazards.filter((name) => !seen.includes(name));
   return (
     <>
@@ -118,7 +123,7 @@ function Diverged(
         <button type="button" onClick={() => show(divergence.eventNumber)}>Go to this event</button>
       </section>
       {divergence.receipt ? <Unsent receipt={divergence.receipt} show={show} /> : null}
-      {divergence.levels.length > 0 ? <Levels divergence={divergence} show={show} /> : null}
+      {broken ? <Levels run={run.id} at={broken} show={show} /> : null}
       {seen.map((name) => <Hazard key={name} name={name} />)}
       {further.length === 0 ? null : seen.length === 0 ? further.map((name) => <Hazard key={name} name={name} />) : (
         <details data-further-hazards>
@@ -199,47 +204,19 @@ function Unsent({ receipt, show }: { receipt: Receipt; show: (at: number) => voi
   );
 }
 
-/** The members after this step: the ends and terms of their logs, and their commit positions. */
-function Levels({ divergence, show }: { divergence: Divergence; show: (at: number) => void }) {
-  return (
-    <section data-levels>
-      <h3>The members at this step</h3>
-      <div class="scroll-x">
-        <Table class="compare">
-          <thead>
-            <tr>
-              <th scope="col">member</th><th scope="col">state</th><th scope="col">log ends at</th>
-              <th scope="col">terms of the log</th><th scope="col">commit position</th><th scope="col">last event</th>
-            </tr>
-          </thead>
-          <tbody>
-            {divergence.levels.map((level) => (
-              <tr key={level.member} data-level={level.member} class={level.member === divergence.member ? "differs" : ""}>
-                <th scope="row">{level.member}</th>
-                <td>{level.state}</td>
-                <td class="observed">{level.logEnd}</td>
-                <td>{level.terms}</td>
-                <td class="observed">{level.committed}</td>
-                <td><button type="button" class="inline" onClick={() => show(level.event)}>{level.event + 1}</button></td>
-              </tr>
-            ))}
-          </tbody>
-        </Table>
-      </div>
-    </section>
-  );
-}
-
 function Findings({ run }: { run: RunView }) {
   return (
     <section>
       <h3>All findings</h3>
       <ul class="findings">
-        {run.findings.map((finding, at) => (
+        {[
+          ...run.divergences.map(({ name, kind, member, step, text }) => ({ name: name || kind, member, step, text })),
+          ...run.facts.map(({ kind, memberId, step, detail }) => ({ name: kind, member: memberId, step, text: detail })),
+        ].map((finding, at) => (
           <li key={at}>
-            <strong>{finding.name || finding.kind}</strong>{" "}
+            <strong>{finding.name}</strong>{" "}
             <span class="soft">{`member ${finding.member}, step ${finding.step}`}</span>
-            <p>{finding.message}</p>
+            <p>{finding.text}</p>
           </li>
         ))}
       </ul>
@@ -247,13 +224,15 @@ function Findings({ run }: { run: RunView }) {
   );
 }
 
-/** Restarts and faults; each leads to its event. */
-function Marks({ milestones, show }: { milestones: readonly Milestone[]; show: (at: number) => void }) {
+/** Milestones of a kind; each leads to its event. */
+function Marks(
+  { title, milestones, show }: { title: string; milestones: readonly Milestone[]; show: (at: number) => void },
+) {
   if (milestones.length === 0) return null;
   return (
     <section>
-      <h2>Restarts and faults</h2>
-      <ol class="milestones">
+      <h2>{title}</h2>
+      <ol class="milestones" aria-label={title}>
         {milestones.slice(0, MOST_LINES).map((one) => (
           <li key={`${one.number} ${one.text}`}>
             <button type="button" class="inline" onClick={() => show(one.number)}>{`event ${(one.number + 1).toLocaleString("en")}`}</button>{" "}

@@ -17,8 +17,8 @@ import { Tabs } from "../parts/tabs";
 import type { Place } from "../route/place";
 import { formatRoute, go } from "../route/route";
 import { plural } from "../words/visible";
+import { AskTlc } from "./ask_tlc";
 import { ChoiceList } from "./choice_list";
-import { NearestLoss } from "./nearest";
 import { readPath, treeOf, withPath, wordsOf, writePath, type Tried } from "./tried";
 import { WhyNotForm } from "./why_not";
 
@@ -71,7 +71,11 @@ export function WhatIfPage({ source, rest, query }: Place) {
             name="what-if"
             files={[
               { title: "Page", about: "these steps in one file, which a colleague can walk through without canvass", path: apiPath([...place, "page"], { path: taken }) },
-              ...(source.kind === "run" ? [{ title: "Trace", about: "the run up to its event and these steps, for canvass verify", path: apiPath([...place, "trace"], { path: taken }) }] : []),
+              ...(path.length > 0 ? [{ title: "Script", about: "these steps as a model with its configuration, for canvass check in the folder of the spec", path: apiPath([...place, "script"], { path: taken }) }] : []),
+              ...(source.kind === "run" ? [
+                { title: "Trace", about: "the run up to its event and these steps, for canvass verify", path: apiPath([...place, "trace"], { path: taken }) },
+                { title: "Scenario", about: "the same as commands, for tests/scenarios", path: apiPath([...place, "scenario"], { path: taken }) },
+              ] : []),
             ]}
           />
         </div>
@@ -102,7 +106,18 @@ export function WhatIfPage({ source, rest, query }: Place) {
           ) : null}
           {data ? <WhyNotForm place={place} path={taken} members={members.length} actions={data.actions} /> : null}
           {data ? <ChoiceList choices={data.choices} members={members.map(wordsOfMember)} waiting={answer.loading} take={(name) => visit([...path, name])} /> : null}
-          {data ? <NearestLoss place={place} path={taken} /> : null}
+          {data ? (
+            <AskTlc
+              place={place} path={taken} question="nearest" title="How near is a loss?" button="Search from here"
+              about="TLC searches for a committed entry that no quorum has, in up to 12 steps with one crash."
+            />
+          ) : null}
+          {data && path.length > 0 ? (
+            <AskTlc
+              place={place} path={taken} question="confirmed" title="Does TLC agree?" button="Confirm these steps"
+              about="TLC takes them by Cluster.tla, with ranks for positions, and compares the state that they lead to."
+            />
+          ) : null}
           <section class="watch">
             <h3>Watch</h3>
             <Expression

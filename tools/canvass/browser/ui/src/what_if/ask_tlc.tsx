@@ -1,8 +1,8 @@
-// The nearest loss from here: TLC searches behaviours of a few steps, for a minute at most.
+// Questions that TLC answers within a minute: the nearest loss from here, and whether it confirms the steps.
 
 import { useEffect, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { Nearest } from "../api/types";
+import type { TlcAnswer } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { Failed } from "../parts/note";
 import { formatRoute } from "../route/route";
@@ -10,10 +10,20 @@ import { plural } from "../words/visible";
 
 const AGAIN_MS = 1000;
 
-export function NearestLoss({ place, path }: { place: readonly string[]; path: string }) {
+export function AskTlc(
+  { place, path, question, title, button, about }: {
+    /** The start, as parts of a path of the API. */
+    place: readonly string[];
+    path: string;
+    question: "nearest" | "confirmed";
+    title: string;
+    button: string;
+    about: string;
+  },
+) {
   const [asked, setAsked] = useState<string>();
   const [again, setAgain] = useState(0);
-  const answer = useQuery<Nearest>(asked === path ? apiPath([...place, "nearest"], { path }) : null, again);
+  const answer = useQuery<TlcAnswer>(asked === path ? apiPath([...place, question], { path }) : null, again);
   const start = (): void => {
     if (answer.error) setAgain(again + 1);
     setAsked(path);
@@ -26,10 +36,10 @@ export function NearestLoss({ place, path }: { place: readonly string[]; path: s
   }, [pending, answer.loading, again]);
   return (
     <section class="nearest" aria-live="polite">
-      <h3>How near is a loss?</h3>
+      <h3>{title}</h3>
       {answer.loading || pending ? <Waiting />
         : answer.data ? (
-          <p data-nearest>
+          <p data-tlc={question}>
             {`${answer.data.text}${answer.data.states > 0 ? `; TLC has seen ${plural(answer.data.states, "state")}` : ""}.`}
             {answer.data.counterexample === null ? null
               : <>{" "}<a href={formatRoute(["counterexample", answer.data.counterexample])}>Show the steps</a></>}
@@ -37,8 +47,8 @@ export function NearestLoss({ place, path }: { place: readonly string[]; path: s
         ) : (
           <>
             {answer.error ? <Failed error={answer.error} /> : null}
-            <button type="button" onClick={start}>Search from here</button>
-            <p class="soft">TLC searches for a committed entry that no quorum has, in up to 12 steps with one crash.</p>
+            <button type="button" onClick={start}>{button}</button>
+            <p class="soft">{about}</p>
           </>
         )}
     </section>
@@ -51,5 +61,5 @@ function Waiting() {
     const timer = setInterval(() => setSeconds((one) => one + 1), 1000);
     return () => clearInterval(timer);
   }, []);
-  return <p class="waiting" role="status">{`TLC is searching: ${seconds} of at most 60 s …`}</p>;
+  return <p class="waiting" role="status">{`TLC is at work: ${seconds} of at most 60 s …`}</p>;
 }
