@@ -1,10 +1,10 @@
 """The replicated state of the consensus module: sessions, timers, service messages, control.
 
 `ReplicatedState.apply` acts on one message of the log. The consensus module of a leader has two
-states: one is applied what is committed, the other what the leader has appended. An election drops
-the second.
+states: one after the committed messages, the other after all that it has appended. An election
+drops the second.
 
-The toggles by which an operator controls a cluster and a member have Aeron's names. They are not
+The toggles with which an operator controls a cluster or a member have Aeron's names. They are not
 replicated. `canvass.node.consensus_module` polls them and appends to the log.
 """
 

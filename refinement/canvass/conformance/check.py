@@ -172,7 +172,7 @@ class Checker:
             found.malformed = found.malformed or reason
 
     def take_table(self, table: Any) -> None:
-        """Check the next rows of a table, of which nothing is known.
+        """Check the next rows of a table, whatever it holds.
 
         Raises
         ------

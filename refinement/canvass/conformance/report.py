@@ -166,7 +166,7 @@ def notes(found: CorpusVerdict) -> list[str]:
 
 
 def _meaning(runs: Sequence[RunVerdict]) -> str:
-    """Say which revision allows the steps of the runs that conform, or what there is of them."""
+    """Say which revision allows all steps of the runs that conform or are incomplete."""
     sound = [run for run in runs if run.verdict in _SOUND]
     revisions = " and ".join(sorted({run.revision for run in sound} - {""}))
     shown, inferred = Counter[str](), Counter[str]()

@@ -1,8 +1,7 @@
 """Forms in which lines of a log are delivered: what stands around the text that Aeron wrote.
 
-A file has one framing. It is that of the first line that is of an event log within it, so that a
-file without one costs nothing. A line that does not fit is read from its stamp on: it is damaged,
-not lost.
+A file has one framing: its first line of an event log decides, so that a file without framing costs
+nothing. A line that does not fit is read from its stamp on: it is damaged, not lost.
 """
 
 from __future__ import annotations
