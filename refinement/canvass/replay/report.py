@@ -16,7 +16,7 @@ from canvass.graph.view import StateGraph, Tree
 from canvass.graph.walks import NoPath, shortest_path
 from canvass.replay.lines import TraceLine, read_trace, text_of
 from canvass.replay.walk import Layer, Taken, Walk, Walker
-from canvass.tlc.changes import Change, ChangeKind, state_changes
+from canvass.tlc.changes import Change, state_changes
 from canvass.traces.errors import Code, TraceError
 
 SCHEMA: Final = "canvass.replay/1"
@@ -241,7 +241,7 @@ def _step(graph: StateGraph, edge: int, line: int = 0, hidden: bool = False) -> 
 
 
 def _text(change: Change) -> str:
-    sign = {ChangeKind.ADDED: "+ ", ChangeKind.REMOVED: "- "}.get(change.kind, "")
+    sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
     return sign + text_of(change.before if change.after is None else change.after)
 
 

@@ -10,23 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, Literal, TypeGuard
 
 from msgspec import UNSET, Struct, UnsetType
 
 from canvass.tlc.results import Outcome
 from canvass.tlc.values import Function, Value, format_value, ordered, same
 
-
-class ChangeKind(Enum):
-    """Kind of a change."""
-
-    CHANGED = "changed"
-    ADDED = "added"
-    """An element of a set, the argument of a function, or an item at the end of a sequence."""
-    REMOVED = "removed"
-    """An element of a set, the argument of a function, or an item at either end of a sequence."""
+Kind = Literal["changed", "added", "removed"]
+"""The kind of a change. Elements of a set, arguments of a function, and items at an end of a
+sequence are added or removed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +32,20 @@ class Change:
     path
         The place: a variable, then ``.field`` and ``[argument]`` as in TLA+. Elements of a set, and
         items that were added or removed at an end of a sequence, have the path of the whole.
-    kind
-        The kind of the change.
     before, after
-        The values; None if `kind` has no such value.
+        The values; None before something is added, and after it is removed.
     """
 
     path: tuple[str, ...]
-    kind: ChangeKind
     before: Value | None
     after: Value | None
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the change."""
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
 
     def __str__(self) -> str:
         where = "".join(self.path)
@@ -88,10 +86,10 @@ def changes(before: Value, after: Value, path: tuple[str, ...]) -> Iterator[Chan
     elif _is_mapped(before) and _is_mapped(after):
         yield from _of_functions(_pairs(before), _pairs(after), path)
     elif isinstance(before, frozenset) and isinstance(after, frozenset):
-        yield from (_removed(path, value) for value in ordered(before - after))
-        yield from (_added(path, value) for value in ordered(after - before))
+        yield from (Change(path, value, None) for value in ordered(before - after))
+        yield from (Change(path, None, value) for value in ordered(after - before))
     else:
-        yield Change(path, ChangeKind.CHANGED, before, after)
+        yield Change(path, before, after)
 
 
 def _of_functions(
@@ -102,10 +100,10 @@ def _of_functions(
         if argument in after:
             yield from changes(value, after[argument], here)
         else:
-            yield _removed(here, value)
+            yield Change(here, value, None)
     for argument, value in after.items():
         if argument not in before:
-            yield _added((*path, f"[{argument}]"), value)
+            yield Change((*path, f"[{argument}]"), None, value)
 
 
 def _of_sequences(
@@ -129,11 +127,11 @@ def _of_sequences(
         for number, (one, two) in enumerate(zip(before, after, strict=True), 1):
             yield from changes(one, two, (*path, f"[{number}]"))
     elif as_queue <= as_log:
-        yield from (_removed(path, value) for value in before[:front])
-        yield from (_added(path, value) for value in after[moved:])
+        yield from (Change(path, value, None) for value in before[:front])
+        yield from (Change(path, None, value) for value in after[moved:])
     else:
-        yield from (_removed(path, value) for value in before[kept:])
-        yield from (_added(path, value) for value in after[kept:])
+        yield from (Change(path, value, None) for value in before[kept:])
+        yield from (Change(path, None, value) for value in after[kept:])
 
 
 def _starts_with(whole: tuple[Value, ...], part: tuple[Value, ...]) -> bool:
@@ -154,14 +152,6 @@ def _pairs(value: tuple[Value, ...] | Function) -> dict[str, Value]:
     return {format_value(argument): part for argument, part in value.items()}
 
 
-def _added(path: tuple[str, ...], value: Value) -> Change:
-    return Change(path, ChangeKind.ADDED, None, value)
-
-
-def _removed(path: tuple[str, ...], value: Value) -> Change:
-    return Change(path, ChangeKind.REMOVED, value, None)
-
-
 def _short(value: Value) -> str:
     """Write a value; a string has no quotes, because it stands alone."""
     return value if isinstance(value, str) else format_value(value)
@@ -174,7 +164,7 @@ class ChangeRecord(Struct, frozen=True, kw_only=True):
     """A change of a step: the path as in TLA+, and the values in ITF if there are any."""
 
     path: str
-    kind: ChangeKind
+    kind: Kind
     before: Any = UNSET
     after: Any = UNSET
 
