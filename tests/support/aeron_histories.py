@@ -16,8 +16,7 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.log_contents import Log, copy, cut, length
-from canvass.simulation.world import Step, World
+from canvass.simulation.world import Log, Step, World, copy, cut, length
 from support.aeron_disks import TIME, Disk, Term, with_message, write_log
 
 MESSAGE = EVENT_LENGTH

@@ -32,7 +32,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, Timing
 from canvass.node.module_state import ControlToggle, ModuleControlState
 from canvass.simulation.cluster import SimulatedCluster
-from canvass.simulation.monitors import Monitors
+from canvass.simulation.events import Monitors
 from canvass.simulation.options import PROFILES, Faults, Options, rng_of
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.aeron_log import records

@@ -31,8 +31,7 @@ from canvass.cluster.predicates import RECORDS_READ, in_election
 from canvass.cluster.recording_log import last_term
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.log_contents import Log, Segment, append, cut, length
-from canvass.simulation.world import Step, World
+from canvass.simulation.world import Log, Segment, Step, World, append, cut, length
 from support.scenario_language import (
     Command,
     ScenarioError,

@@ -7,7 +7,7 @@ from pathlib import Path
 from canvass.cluster.quorum import quorum_size
 from canvass.distance.moments import RunMoments
 from canvass.distance.search import Moment
-from canvass.simulation.log_contents import agreement, length
+from canvass.simulation.world import agreement, length
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import FINDING
 

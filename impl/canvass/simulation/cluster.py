@@ -27,8 +27,7 @@ from canvass.node.node import Node
 from canvass.node.process import resumption
 from canvass.services.applications import Counter as CounterApplication
 from canvass.simulation.clients import Clients, WatchedService
-from canvass.simulation.events import Events
-from canvass.simulation.monitors import Monitors
+from canvass.simulation.events import Events, Monitors
 from canvass.simulation.network import CONSENSUS, LOG, Network
 from canvass.simulation.options import rng_of
 from canvass.transport.messages import Ingress, StreamMessage, format_endpoints

@@ -1,7 +1,8 @@
-"""Virtual time, the queue of events, and the results of a run.
+"""Virtual time, the queue of events, the results of a run, and its monitors.
 
 There is one thread and no real clock. Events of the same nanosecond happen in the order in which
-they were scheduled.
+they were scheduled. The monitors check what the record of a run does not show: repeated messages,
+and what services process.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Final
 
+from canvass.cluster.effects import Send
+from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.messages import AppendPosition, CanvassPosition, CommitPosition, Message
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.timing import Timing
 from canvass.simulation.options import Options
 
 
@@ -75,3 +82,93 @@ class Events:
     def digest(self) -> str:
         """A hash of all facts."""
         return self._digest.hexdigest()
+
+
+# --- monitors -------------------------------------------------------------------------------------
+
+_CANVASSING: Final = (ElectionState.CANVASS, ElectionState.NOMINATE)
+
+
+class HeartbeatMonitor:
+    """Checks that each member repeats its messages in time.
+
+    The spec is untimed, so it always allows a member to be silent. Only a clock can find a silent
+    member. The monitor checks at the end of each duty cycle, so not during a pause.
+    """
+
+    def __init__(self, timing: Timing, count: int) -> None:
+        self._timing, self._count = timing, count
+        self._since_ns = [0] * count
+
+    def step(self, i: int, now_ns: int, before: Member, outcome: Outcome) -> None:
+        """Note a step of member ``i`` if it changes the state or sends the message that is due."""
+        after = outcome.next
+        if after.election_state is not before.election_state or after.role is not before.role:
+            self._since_ns[i] = now_ns
+            return
+        due = self._due(after)
+        if due is not None and any(
+            isinstance(effect, Send) and isinstance(effect.message, due[0])
+            for effect in outcome.effects
+        ):
+            self._since_ns[i] = now_ns
+
+    def late(self, i: int, now_ns: int, s: Member) -> str:
+        """A sentence if member ``i`` has not sent its message in time by the end of a cycle."""
+        due = self._due(s)
+        if due is None or now_ns < self._since_ns[i] + due[1]:
+            return ""
+        return f"{i} in {s.election_state.value} has sent no {due[0].__name__} for an interval"
+
+    def _due(self, s: Member) -> tuple[type[Message], int] | None:
+        """The message that a member must repeat in its state, and the interval; None if none."""
+        if self._count == 1 or s.module_state is not ModuleState.ACTIVE:
+            return None
+        if s.election_state in _CANVASSING:
+            return CanvassPosition, self._timing.election_status_interval_ns
+        if s.election_state is ElectionState.CLOSED:
+            said = CommitPosition if s.role is Role.LEADER else AppendPosition
+            return said, self._timing.leader_heartbeat_interval_ns
+        return None
+
+
+class Monitors:
+    """All monitors of one run: what its record does not show.
+
+    Attributes
+    ----------
+    actions
+        How often each action was taken.
+    """
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self.actions: Counter[str] = Counter()
+        self._processed: dict[tuple[int, int], bytes] = {}
+        self._heartbeats = HeartbeatMonitor(events.options.timing, events.options.member_count)
+
+    def look(self, i: int, action: str, x: Input, before: Member, outcome: Outcome) -> None:
+        """Count a step whose effects are complete."""
+        events, after = self._events, outcome.next
+        events.steps += 1
+        self.actions[action] += 1
+        reached = x.position, after.recorded_position, after.commit_position
+        events.hash(repr((events.now_ns, i, action, *reached)).encode())
+        self._heartbeats.step(i, events.now_ns, before, outcome)
+        if after.election_state is ElectionState.CLOSED is not before.election_state:
+            events.counts["elections closed"] += 1
+            events.counts["elections won"] += after.role is Role.LEADER
+
+    def look_at_cycle(self, i: int, s: Member) -> None:
+        """Check the repeated messages of member ``i`` at the end of a duty cycle."""
+        lateness = self._heartbeats.late(i, self._events.now_ns, s)
+        if lateness:
+            self._events.find("PositionIsRepeated", lateness)
+
+    def look_at_message(self, service: int, position: int, payload: bytes) -> None:
+        """Check that all members' services process the same message at a position."""
+        first = self._processed.setdefault((service, position), payload)
+        self._events.hash(f"{self._events.now_ns} {service} {position}".encode() + payload)
+        if first != payload:
+            violation = f"services process different messages at {position}"
+            self._events.find("StateMachineSafety", violation)

@@ -287,7 +287,7 @@ def _of_states(sequence: Sequence, order: Order, revision: str) -> list[Violatio
 def _conflicts(order: Order, rows: Ints, keys: Ints, values: Ints) -> Ints:
     """Give the rows whose value differs from the first one of the same key, in order of causes."""
     # Values hardly ever differ. Without an order of causes that is far cheaper to see.
-    if not _differ(keys, values):
+    if not len(_with_several_values(keys, values)):
         return rows[:0]
     by_cause = np.argsort(order.rank[rows], kind="stable")
     rows, keys, values = rows[by_cause], keys[by_cause], values[by_cause]
@@ -296,12 +296,13 @@ def _conflicts(order: Order, rows: Ints, keys: Ints, values: Ints) -> Ints:
     return differing
 
 
-def _differ(keys: Ints, values: Ints) -> bool:
-    """Tell whether a key has two values."""
+def _with_several_values(keys: Ints, values: Ints) -> Ints:
+    """Give the keys that have different values."""
     # Keys mostly rise along each stream, so that a stable sort is fast.
     by_key = np.argsort(keys, kind="stable")
-    same, held = keys[by_key], values[by_key]
-    return bool(((same[1:] == same[:-1]) & (held[1:] != held[:-1])).any())
+    keys, values = keys[by_key], values[by_key]
+    same = keys[1:] == keys[:-1]
+    return np.unique(keys[1:][same & (values[1:] != values[:-1])])
 
 
 def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
@@ -367,23 +368,14 @@ def _contradicted(sequence: Sequence) -> Checksums:
 
     Only checksums of one position can contradict each other, as equal logs are equally long.
     """
-    twice = _with_several_values(sequence)
+    reported = np.maximum(sequence.checksums[:, 0], 0)  # A position below 0 counts as 0.
+    twice = _with_several_values(reported, sequence.checksums[:, 1])
     if not len(twice):
         empty = np.empty(0, dtype=np.int64)
         return Checksums(empty, empty, empty)
-    places = np.flatnonzero(np.isin(np.maximum(sequence.checksums[:, 0], 0), twice))
+    places = np.flatnonzero(np.isin(reported, twice))
     position, checksum = np.ascontiguousarray(sequence.checksums[places].T)
     return Checksums(_rows_that_have(sequence.checksums_of, places), position, checksum)
-
-
-def _with_several_values(sequence: Sequence) -> Ints:
-    """Give the positions with different recorded checksums; a position below 0 counts as 0."""
-    positions, checksums = np.maximum(sequence.checksums[:, 0], 0), sequence.checksums[:, 1]
-    # Positions mostly rise along each stream, so that a stable sort is fast.
-    by_position = np.argsort(positions, kind="stable")
-    positions, checksums = positions[by_position], checksums[by_position]
-    same = positions[1:] == positions[:-1]
-    return np.unique(positions[1:][same & (checksums[1:] != checksums[:-1])])
 
 
 def _of_checksums(

@@ -25,15 +25,15 @@ from canvass.cluster.transitions import persistent_member
 from canvass.disks.comparison import Comparison, Proof
 from canvass.disks.disk import MemberDisk
 from canvass.simulation.healing import reasons
-from canvass.simulation.log_contents import (
+from canvass.simulation.world import (
     Log,
     Segment,
+    World,
     agreement,
     append,
     length,
     segment_at,
 )
-from canvass.simulation.world import World
 
 MAX_MEMBERS: Final = 7
 """The largest cluster of which all quorums are tried; else only the smallest and the whole."""

@@ -25,7 +25,7 @@ from canvass.cluster.messages import (
     Message,
 )
 from canvass.cluster.rules import Rules
-from canvass.simulation.log_contents import Log, length
+from canvass.simulation.world import Log, length
 from canvass.steps.oracle import constants_of
 from canvass.steps.step import map_message, map_state, ranks
 from canvass.tlc.config import TlcConfig, parse_config

@@ -32,8 +32,7 @@ from canvass.conformance.diagnose import core_answer
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal, RecordedRun
-from canvass.simulation.log_contents import Log
-from canvass.simulation.world import World
+from canvass.simulation.world import Log, World
 from canvass.steps.answers import Ask, StepLookup
 from canvass.steps.oracle import Answer, ask
 from canvass.steps.step import Step

@@ -13,6 +13,7 @@ The conversion to `EventColumns` has no loop over events. Files are elsewhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -36,7 +37,7 @@ from canvass.traces.layout import (
     STATE_COLUMNS,
     STATE_ENUMS,
 )
-from canvass.traces.schema import EVENTS_SCHEMA, Source
+from canvass.traces.schema import EVENTS_SCHEMA, Source, published_schemas
 
 _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 _INT: Final = pa.int64()
@@ -361,3 +362,33 @@ def from_table(table: Any) -> EventColumns:
         checksum_offsets=checksum_offsets,
         checksums=checksums,
     )
+
+
+# --- published schemas ----------------------------------------------------------------------------
+
+FOLDER = Path(__file__).parent / "schemas"
+
+
+def arrow_columns(member_count: int) -> str:
+    """Return the Arrow columns of a data set of clusters of a size, one in each line."""
+    return "".join(
+        f"{field.name}: {field.type}{'' if field.nullable else ' not null'}\n"
+        for field in arrow_schema(member_count)
+    )
+
+
+def published() -> dict[str, bytes]:
+    """Return all published schemas by file name. The columns are those of three members."""
+    name = f"{EVENTS_SCHEMA.replace('/', '-')}.arrow.txt"
+    return published_schemas() | {name: arrow_columns(3).encode()}
+
+
+def main() -> None:
+    """Write them: ``python -m canvass.traces.arrow``."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, contents in published().items():
+        (FOLDER / name).write_bytes(contents)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,21 +2,25 @@
 
 Only this module of the package opens trace files for reading, and regular files only. Of links it
 follows those of event logs. It follows no link in a run: the run may be a stranger's, and reports
-show what is in its files. This module does not know what the bytes mean.
+show what is in its files. What `written_aside` writes appears complete or not at all. The module
+does not know what the bytes mean.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, Self
 
 import zstandard
 
-from canvass.traces.errors import Code, TraceError
+from canvass.traces.errors import Code, TraceError, file_named_in_errors
 
 _DECODERS: Final[dict[str, tuple[int, Callable[[], Any]]]] = {
     ".gz": (1 << 12, lambda: zlib.decompressobj(31)),
@@ -153,3 +157,43 @@ def read_small(path: Path, name: str, limit: int) -> bytes:
     if len(data) > limit:
         raise TraceError(Code.TOO_LARGE, name, 0, 0, f"more than {limit} bytes")
     return data
+
+
+@contextmanager
+def written_aside(out: Path) -> Iterator[Path]:
+    """Yield the path of a new folder or file, which becomes ``out`` unless the block raises.
+
+    Parameters
+    ----------
+    out
+        The path of the result. If it is an empty folder, it stays and gets the files.
+
+    Raises
+    ------
+    OSError
+        As the file system says; it names ``out`` or a file in it.
+    """
+    is_there = out.is_dir()
+    if not is_there:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    place = out if is_there else out.parent
+    try:
+        # With the name of ``out`` the name could be too long.
+        made = tempfile.TemporaryDirectory(prefix=".canvass-", dir=place)
+    except OSError as error:
+        error.filename = str(out)
+        raise
+    with made as aside:
+        folder = Path(aside) / "run"
+        try:
+            with file_named_in_errors(folder):
+                yield folder
+        except OSError as error:
+            if error.filename is not None:
+                error.filename = str(error.filename).replace(str(folder), str(out))
+            raise
+        if is_there:
+            for path in sorted(folder.iterdir()):
+                shutil.move(path, out)
+        else:
+            folder.replace(out)

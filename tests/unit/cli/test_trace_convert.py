@@ -13,7 +13,7 @@ import pytest
 from canvass.cluster.rules import Rules
 from canvass.selftest.runs import record_run
 from canvass.traces.alignment.importer import import_logs
-from canvass.traces.publish import FOLDER, published
+from canvass.traces.arrow import FOLDER, published
 from canvass.traces.schema import FactKind
 from support import corruptions
 from support.corruptions import corrupted

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from canvass.cluster.messages import MESSAGE_TYPES, Message
 from canvass.cluster.rules import Rules
-from canvass.simulation.log_contents import (
+from canvass.simulation.world import (
     Segment,
     agreement,
     append,

@@ -10,7 +10,7 @@ import pytest
 
 from canvass.disks.findings import Kind
 from canvass.disks.verdict import assess
-from canvass.simulation.log_contents import agreement, length
+from canvass.simulation.world import agreement, length
 from support.aeron_disks import TIME, write_disks
 from support.aeron_histories import History, history, restarted
 

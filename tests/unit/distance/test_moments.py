@@ -12,7 +12,7 @@ import pytest
 from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import AppendPosition, RequestVote
 from canvass.distance.moments import RunMoments, UnknownState, moment_of_disks
-from canvass.simulation.log_contents import Log, length
+from canvass.simulation.world import Log, length
 from support.aeron_disks import Term, disk_of, write_disks
 from support.moments import captured_loss, first_loss, is_durable
 

@@ -12,7 +12,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.monitors import HeartbeatMonitor
+from canvass.simulation.events import HeartbeatMonitor
 
 TIMING = Timing()
 CANVASS_NS = TIMING.election_status_interval_ns

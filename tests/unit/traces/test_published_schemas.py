@@ -16,9 +16,9 @@ from jsonschema import Draft202012Validator
 from canvass.cluster.rules import Rules
 from canvass.selftest.runs import record_run
 from canvass.traces.alignment.importer import import_logs
+from canvass.traces.arrow import FOLDER
 from canvass.traces.errors import TraceError
 from canvass.traces.ndjson import EventReader, decode_run
-from canvass.traces.publish import FOLDER
 from canvass.traces.schema import Event, encode
 from support.examples import examples
 from support.trace_events import events, plain_event, run_of

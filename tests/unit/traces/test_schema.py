@@ -14,7 +14,7 @@ from canvass.cluster import core, member, messages
 from canvass.cluster.member import Member, MemberRecord, TermEntry
 from canvass.cluster.messages import MESSAGE_TYPES, RequestVote, Vote
 from canvass.cluster.names import action_name, wire_name
-from canvass.traces import publish, schema
+from canvass.traces import arrow, schema
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import NumberKind, kind
 from canvass.traces.schema import encode
@@ -148,10 +148,8 @@ def test_an_event_reads_as_the_design_says() -> None:
 
 
 def test_published_schemas_are_up_to_date() -> None:
-    """`python -m canvass.traces.publish` writes them."""
-    assert publish.published() == {
-        path.name: path.read_bytes() for path in publish.FOLDER.iterdir()
-    }
+    """`python -m canvass.traces.arrow` writes them."""
+    assert arrow.published() == {path.name: path.read_bytes() for path in arrow.FOLDER.iterdir()}
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.distance.search import Moment
 from canvass.lanes.of_counterexample import Tree
-from canvass.simulation.log_contents import Log, Segment, append
-from canvass.simulation.world import World
+from canvass.simulation.world import Log, Segment, World, append
 from canvass.traces.actions import ACTION_INPUTS, Action
 
 LOST: Final = "lost"

@@ -17,8 +17,7 @@ from canvass.browser.questions import Refusal
 from canvass.browser.sources import Lazy, Source, Store
 from canvass.distance.report import found_text
 from canvass.distance.search import Moment, SearchBounds, search
-from canvass.simulation.log_contents import cut, length
-from canvass.simulation.world import World
+from canvass.simulation.world import World, cut, length
 from canvass.spec.files import spec_root
 from canvass.tlc.errors import TlcError
 

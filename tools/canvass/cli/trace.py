@@ -194,8 +194,8 @@ def convert(
     """
     from canvass.cli.options import need_runs
     from canvass.traces.parquet import write_dataset
-    from canvass.traces.rewrite import written_aside
     from canvass.traces.run import Corpus
+    from canvass.traces.streams import written_aside
 
     need_runs([source], "canvass trace convert")
     corpus = Corpus(source)
@@ -221,7 +221,7 @@ def schema(
 
     canvass trace schema events > events.schema.json
     """
-    from canvass.traces.publish import arrow_columns, published
+    from canvass.traces.arrow import arrow_columns, published
 
     if part is Schema.ARROW:
         write_text(arrow_columns(3))

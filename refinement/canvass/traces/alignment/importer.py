@@ -27,8 +27,8 @@ from canvass.traces.alignment.alignment import Alignment, ImportFault, Place, al
 from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter, Share, add_up
 from canvass.traces.releases import LogReleases, releases_of
-from canvass.traces.rewrite import written_aside
 from canvass.traces.schema import DiskReplaced
+from canvass.traces.streams import written_aside
 
 ALIGNING: Final = "aligning the logs and writing the run"
 """The longest stage of an import."""
