@@ -7,7 +7,11 @@ Graph: one of SIDE x SIDE states, 102,400 without a number. From the address to 
 and from a key that takes a step to the drawing of the next state: medians, with the slowest of
 each.
 
-Run: the shipped sample without a path. The arrow key is pressed in the lanes and in the election.
+Run: the shipped sample without a path. From the address of its lanes to the first boxes, each in a
+browser's context of its own and once the server has opened the run, as a ratio to the time of an
+empty page. The lanes are scrolled to places all over the run, and it is counted how often nothing
+is in sight two frames later: neither a box nor the outline of one that is loaded. The arrow
+key is pressed in the lanes and in the election.
 ``shown`` is the time from the key to the frame after the one that shows the next event, of the
 wall; ``work`` is the processor time of the page's main thread for it, which does not depend on who
 else uses the machine. Memory is the private resident memory of the page's process, after a garbage
@@ -44,6 +48,7 @@ KEYS = 60
 WARM = 10
 GOAL_MS = 16
 GOAL_MIB = 200
+SCROLLS = 20
 WAIT = """async ([key, selector, field]) => {
   const shown = () => document.querySelector(selector)?.dataset[field];
   const before = shown();
@@ -57,6 +62,17 @@ WAIT = """async ([key, selector, field]) => {
   return performance.now() - started;
 }"""
 """Press a key, and wait until the frame after the one that shows something else."""
+IN_SIGHT = """async (share) => {
+  const scroller = document.querySelector(".lanes-scroll");
+  scroller.scrollTop = share * (scroller.scrollHeight - scroller.clientHeight);
+  for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+  const frame = scroller.getBoundingClientRect();
+  return [...document.querySelectorAll("svg.lanes .event, .lanes-awaited span")].some((one) => {
+    const box = one.getBoundingClientRect();
+    return box.bottom > frame.top && box.top < frame.bottom;
+  });
+}"""
+"""Scroll the lanes, and say whether a box or its outline is in sight two frames later."""
 STATE = ("[data-state-shown]", "stateShown")
 EVENT = ("output.place", "place")
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader", "--no-first-run")
@@ -131,6 +147,7 @@ def measure_run(served: Served) -> None:
     page = served.new_page()
     events = open_run(page, served.address)
     print(f"{events:,} events, {os.cpu_count()} cores")
+    measure_lanes(served)
     for view, name in (("2", "lanes"), ("4", "election")):
         page.keyboard.press(view)
         page.keyboard.press("Home")
@@ -146,6 +163,28 @@ def measure_run(served: Served) -> None:
     print(f"{'page process':34} {page_mib:14.0f} MiB   goal {GOAL_MIB} MiB")
     print(f"{'of it the heap of the script':34} {heap:14.0f} MiB")
     print(f"{'server process':34} {server_mib:14.0f} MiB")
+
+
+def measure_lanes(served: Served) -> None:
+    """Open the lanes anew, and scroll them."""
+    empty, first = [], []
+    for _ in range(FIRST_VIEWS):
+        page = served.new_page()
+        started = time.perf_counter()
+        page.goto("data:text/html,<!doctype html><title>empty</title><p>empty")
+        page.locator("p").wait_for()
+        empty.append(1000 * (time.perf_counter() - started))
+        started = time.perf_counter()
+        page.goto(f"{served.address}&to=/?view=lanes&show=all")
+        page.locator("svg.lanes .event").first.wait_for()
+        first.append(1000 * (time.perf_counter() - started))
+    tell("an empty page", empty)
+    tell("lanes: first boxes", first)
+    ratio = statistics.median(first) / statistics.median(empty)
+    print(f"{'lanes: first boxes, in empty pages':34} {ratio:14.1f}")
+    places = (at * 0.618 % 1 for at in range(1, SCROLLS + 1))
+    blank = sum(not page.evaluate(IN_SIGHT, place) for place in places)
+    print(f"{'lanes: blank while scrolling':34} {blank:8} of {SCROLLS}   goal 0")
 
 
 def open_run(page: Page, address: str) -> int:

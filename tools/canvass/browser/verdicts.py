@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from msgspec.json import decode, encode
 
 from canvass.browser import api
 from canvass.browser.explanations import explanation_of, hazards_in
@@ -257,7 +258,8 @@ class RunSource:
         self.checked: Checked = checker.check(self.opened)
         self.states: Lazy[RunStates] = Lazy(lambda: RunStates(self.opened))
         self.moments: Lazy[RunMoments] = Lazy(lambda: RunMoments(self.opened.loaded))
-        self._explanation: Lazy[api.ExplanationView] = Lazy(lambda: explanation_of(self.opened))
+        # As text: what is left of the run's events would keep most of their memory from the system.
+        self._explanation: Lazy[bytes] = Lazy(lambda: encode(explanation_of(self.opened)))
 
     def graph(self, store: Store) -> tuple[str, OpenGraph, MemberSteps] | None:
         """Give id, graph and steps of the first open member graph that has the rules of the run."""
@@ -307,7 +309,7 @@ class RunSource:
         """
         if not self.opened.path.is_dir():
             raise not_found("runs of a data set are not explained; open a run folder")
-        return self._explanation.get()
+        return decode(self._explanation.get(), type=api.ExplanationView)
 
     def wrong_at(self, member: int, step: int) -> str:
         """Give the divergences at a step, in words; empty if there are none.
