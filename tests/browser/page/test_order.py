@@ -57,15 +57,15 @@ def test_an_older_answer_does_not_replace_a_newer_one(open_page: Open, ids: Ids)
     held(page, 2)
 
     page.evaluate(GO, 1)
-    expect(page.locator(".find .note")).to_contain_text("640 states")
+    expect(page.locator(".find .note")).to_contain_text("640 of 102,400 states")
     page.evaluate(GO, 0)
-    expect(page.locator(".find .note")).to_contain_text("640 states")
+    expect(page.locator(".find .note")).to_contain_text("640 of 102,400 states")
 
 
 def test_what_answers_another_question_is_not_shown_for_this_one(open_page: Open, ids: Ids) -> None:
     place = f"/graph/{ids['grid']}?view=find&where="
     page = open_page(place + quote("at[0].place < 2"))
-    expect(page.locator(".find .note")).to_contain_text("640 states")
+    expect(page.locator(".find .note")).to_contain_text("640 of 102,400 states")
     page.evaluate(HOLD, "/find?")
     follow(page, place + quote("at[0].place < 3"))
     held(page, 1)
@@ -73,7 +73,7 @@ def test_what_answers_another_question_is_not_shown_for_this_one(open_page: Open
     expect(page.locator(".find .waiting")).to_be_visible()
     expect(page.locator(".find .note")).to_have_count(0)
     page.evaluate(GO, 0)
-    expect(page.locator(".find .note")).to_contain_text("960 states")
+    expect(page.locator(".find .note")).to_contain_text("960 of 102,400 states")
 
 
 def test_lanes_that_are_answered_late_stay_where_they_were_scrolled_to(
