@@ -56,7 +56,7 @@ def test_a_vote_granted_to_a_second_candidate_in_one_term(capture: Path, tmp_pat
     logs = logs_of(capture)
     granted = "CLUSTER: VOTE.*vote=true"
     candidate = next(m for m in logs if any(re.search(granted, line) for line in logs[m]))
-    vote = logs[candidate][place(logs[candidate], granted, -1)]
+    vote = logs[candidate][place(logs[candidate], granted)]
     voter = int(re.search(r"voterId=(\d)", vote)[1])  # type: ignore[index]
     other = ({0, 1, 2} - {candidate, voter}).pop()
     forged = re.sub(r"memberId=\d", f"memberId={other}", vote, count=1)

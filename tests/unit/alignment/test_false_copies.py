@@ -20,13 +20,19 @@ def logs_of(path: Path) -> Logs:
     return {member_id: lines_of(path, member_id) for member_id in range(3)}
 
 
+KILLED = "the last lines of a process that was killed are missing"
+"""An explanation that costs less than a false line, for what arrives after the end of a process."""
+
+
 def not_named(copies: list[FalseCopy], folder: Path) -> list[str]:
-    """Copies that are not contradicted by their false line."""
+    """Copies that are not contradicted by their false line, nor explained by a killed process."""
     found: list[str] = []
     for number, copy in enumerate(copies):
         logs = write_logs(folder / f"logs-{number}", copy.logs)
         summary = import_logs([logs], folder / f"run-{number}")
         place = summary.contradiction
+        if any(KILLED in one for one in summary.missing):
+            continue
         if summary.outcome != CONTRADICTED or place is None:
             found.append(f"{copy}: {summary.outcome}, {summary.missing[:1]}")
         # A false line may be possible by itself, and contradict only the next one.
