@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.alignment.importer import CONTRADICTED, ImportSummary, import_logs
+from canvass.traces.alignment.importer import CONTRADICTED, INCOMPLETE, ImportSummary, import_logs
 from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
 from support.checked_runs import checked
 
 Logs = dict[int, list[str]]
 
 CAPTURES = captures()
+AFTER_A_KILL = "c-follower-down-two-terms"
+"""Here the last vote arrives after the end of its sender: missing lines may explain it."""
 
 
 @pytest.fixture(
@@ -56,7 +58,7 @@ def test_a_vote_granted_to_a_second_candidate_in_one_term(capture: Path, tmp_pat
     logs = logs_of(capture)
     granted = "CLUSTER: VOTE.*vote=true"
     candidate = next(m for m in logs if any(re.search(granted, line) for line in logs[m]))
-    vote = logs[candidate][place(logs[candidate], granted)]
+    vote = logs[candidate][place(logs[candidate], granted, -1)]
     voter = int(re.search(r"voterId=(\d)", vote)[1])  # type: ignore[index]
     other = ({0, 1, 2} - {candidate, voter}).pop()
     forged = re.sub(r"memberId=\d", f"memberId={other}", vote, count=1)
@@ -64,7 +66,11 @@ def test_a_vote_granted_to_a_second_candidate_in_one_term(capture: Path, tmp_pat
     at = [k for k, line in enumerate(logs[other]) if 0 < stamp(line) <= stamp(vote)][-1] + 1
     logs[other].insert(at, forged)
 
-    assert contradicted_at(logs, tmp_path) == (other, at + 1)
+    if capture.name == AFTER_A_KILL:
+        summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
+        assert summary.outcome == INCOMPLETE
+    else:
+        assert contradicted_at(logs, tmp_path) == (other, at + 1)
 
 
 def test_a_commit_position_beyond_every_append_position(capture: Path, tmp_path: Path) -> None:

@@ -20,19 +20,13 @@ def logs_of(path: Path) -> Logs:
     return {member_id: lines_of(path, member_id) for member_id in range(3)}
 
 
-KILLED = "the last lines of a process that was killed are missing"
-"""An explanation that costs less than a false line, for what arrives after the end of a process."""
-
-
 def not_named(copies: list[FalseCopy], folder: Path) -> list[str]:
-    """Copies that are not contradicted by their false line, nor explained by a killed process."""
+    """Copies that are not contradicted by their false line."""
     found: list[str] = []
     for number, copy in enumerate(copies):
         logs = write_logs(folder / f"logs-{number}", copy.logs)
         summary = import_logs([logs], folder / f"run-{number}")
         place = summary.contradiction
-        if any(KILLED in one for one in summary.missing):
-            continue
         if summary.outcome != CONTRADICTED or place is None:
             found.append(f"{copy}: {summary.outcome}, {summary.missing[:1]}")
         # A false line may be possible by itself, and contradict only the next one.
@@ -62,11 +56,28 @@ def test_a_false_copy_of_a_sample_is_not_explained(kind: str, copies: int, tmp_p
         assert import_logs([logs], tmp_path / f"run-{number}").outcome != EXPLAINED, str(copy)
 
 
+AFTER_A_KILL = {
+    "c-follower-down-two-terms": {"second vote at member-1.log:148"},
+    "d-snapshot-restart": {
+        "second vote at member-1.log:513",
+        "refusal at member-1.log:568",
+        "refusal at member-1.log:569",
+    },
+    "i-uncommitted-tail-truncated": {"second vote at member-1.log:1395"},
+}
+"""Copies whose false line arrives after the end of the process that would have sent it. They are
+INCOMPLETE: its last lines may be missing.
+"""
+
+
 @pytest.mark.night
 @pytest.mark.parametrize("kind", DECIDED[:2])
 @pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
 def test_a_false_copy_of_each_capture(path: Path, kind: str, tmp_path: Path) -> None:
-    assert not_named(spread(KINDS[kind](logs_of(path)), MANY), tmp_path) == []
+    unsure = {one for one in AFTER_A_KILL.get(path.name, ()) if one.startswith(kind)}
+    found = not_named(spread(KINDS[kind](logs_of(path)), MANY), tmp_path)
+
+    assert {one.partition(": INCOMPLETE")[0] for one in found} == unsure
 
 
 def test_there_is_something_of_each_kind() -> None:
