@@ -16,14 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from canvass.browser import api
-from canvass.browser import nearest as nearest_loss
+from canvass.browser import api, tlc_questions
 from canvass.browser.choices import choices, moment_of, tree_of
 from canvass.browser.counterexamples import read_counterexample
 from canvass.browser.kept import script
-from canvass.browser.nearest import THREAD, Searches
 from canvass.browser.questions import Refusal
 from canvass.browser.sources import Store
+from canvass.browser.tlc_questions import THREAD, TlcQuestions
 from canvass.browser.tried import Start, rules_of, walk
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import check_run
@@ -211,23 +210,23 @@ def test_tlc_works_on_one_question_at_a_time_and_what_failed_begins_again(
         failure = "no Java" if len(begun) == 1 else ""
         return Distance(moment.label, None, {}, 4, 9, 0.0, complete=True, failure=failure)
 
-    monkeypatch.setattr(nearest_loss, "search", searched)
+    monkeypatch.setattr(tlc_questions, "search", searched)
     first, second = RunMoments(good_run).moments([3, 60])
-    searches = Searches(Store())
-    assert searches.nearest(first).pending
+    questions = TlcQuestions(Store())
+    assert questions.nearest(first).pending
     with pytest.raises(Refusal, match="another question"):
-        searches.nearest(second)
+        questions.nearest(second)
     go_on.set()
     join_search()
     with pytest.raises(Refusal, match="no Java"):
-        searches.nearest(first)
-    assert searches.nearest(first).pending
+        questions.nearest(first)
+    assert questions.nearest(first).pending
     join_search()
-    assert searches.nearest(first).states == 9
+    assert questions.nearest(first).states == 9
     assert begun == ["event 3", "event 3"]
 
 
-def test_the_nearest_loss_is_searched_after_a_path_and_opens_as_a_counterexample(
+def test_the_tlc_questions_is_searched_after_a_path_and_opens_as_a_counterexample(
     server: Asked,
 ) -> None:
     """From the state before the last one of HZ1, one step leads to the loss."""

@@ -1,4 +1,4 @@
-"""Processes: the command line that starts one, and those that are there."""
+"""Processes: the command line of `canvass`, and which processes are running."""
 
 from __future__ import annotations
 

@@ -500,7 +500,7 @@ def _identity(logs: Any, node: Any, position: Any) -> Any:
 
 @compiled
 def _with_room(logs: Any) -> Any:
-    """Give the same nodes with room for those that a step may add."""
+    """Give the nodes again, in larger arrays if a step could add more than there is room for."""
     nodes, hashes = logs.nodes, logs.hashes
     if len(nodes) < logs.count[0] + 3 * _DEEPEST + 4:
         nodes = np.zeros((2 * len(nodes) + 256, 4), np.int64)

@@ -234,7 +234,7 @@ class Walker:
     # --- backwards --------------------------------------------------------------------------------
 
     def into(self, rows: Rows, sources: Rows, line: TraceLine) -> Places:
-        """Give the places of edges to some states from others, among those that a line allows."""
+        """Give the places of the edges from ``sources`` to ``rows`` that a line allows."""
         side = self.graph.into
         places = side.places(rows)
         return self.taking(line, side, places[np.isin(side.ends[places], sources)])

@@ -249,9 +249,11 @@ InitiateTermination
   CLOSED_LEADER: publication_position module_leadership_term_id -> termination_position
       termination_leadership_term_id
 """
-"""For each action, named as in the spec, its regimes: the fields that it reads ``->`` those that it
-writes ``?`` the terms that it may look up. ``SENDER`` marks a step that touches the record of the
-sender of its message, and no other.
+"""The frames of each action: a line for each regime, ``REGIME: reads -> writes ? terms``.
+
+These are the fields that the action reads and writes there, and the terms that it may look up in
+the recording log. ``SENDER`` marks a step that touches the record of the sender of its message, and
+no other record.
 
 An operator that may keep a field that it writes reads it, too. A single member leads its next term
 in the step that starts the election; with HZ5 in force it opens the term then.

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import ValidationError, convert
 
-from canvass.traces.columns import EventColumns, Ints
+from canvass.traces.columns import EventColumns, Ints, offsets_of
 from canvass.traces.errors import Code
 from canvass.traces.layout import (
     ACTION_NAMES,
@@ -138,7 +138,7 @@ def _source_array(sources: Sequence[Source | None]) -> Any:
         pa.array([source.file for source in given], pa.string()).dictionary_encode(),
         pa.array([source.lines for source in given], pa.list_(_INT)),
         pa.ListArray.from_arrays(
-            pa.array(np.cumsum([0, *(len(source.observed) for source in given)]), pa.int32()),
+            pa.array(offsets_of([len(source.observed) for source in given]), pa.int32()),
             pa.array(
                 [path for source in given for path in source.observed], pa.string()
             ).dictionary_encode(),

@@ -153,7 +153,7 @@ def join(parts: Sequence[EventColumns]) -> EventColumns:
     }
     for offsets in _LISTS.values():
         counts = [np.diff(getattr(part, offsets)) for part in parts]
-        cells[offsets] = np.cumsum(np.concatenate([[0], *counts]), dtype=np.int64)
+        cells[offsets] = offsets_of(np.concatenate(counts))
     return EventColumns(parts[0].member_count, (*ids,), np.concatenate([*numbers]), **cells)
 
 
@@ -322,10 +322,6 @@ def message_rows(carried: Sequence[tuple[Message | None, int, str]]) -> Ints:
     return cells
 
 
-def _offsets(lists: Iterable[Sequence[object]]) -> Ints:
-    return np.cumsum([0, *map(len, lists)], dtype=np.int64)
-
-
 def from_events(run_id: str, member_id: int, events: Sequence[Event]) -> EventColumns:
     """Return consecutive events of one stream in columns.
 
@@ -365,11 +361,11 @@ def from_events(run_id: str, member_id: int, events: Sequence[Event]) -> EventCo
         message=message_rows([(given.message, given.from_, given.id) for given in inputs]),
         state=_array(map(state_cells, states), STATE_COLUMNS),
         members=_array(records, MEMBER_COLUMNS).reshape(len(events), -1, len(MEMBER_COLUMNS)),
-        log_offsets=_offsets(logs),
+        log_offsets=offsets_of([*map(len, logs)]),
         log=_array(map(astuple, chain.from_iterable(logs)), LOG_COLUMNS),
-        send_offsets=_offsets(sends),
+        send_offsets=offsets_of([*map(len, sends)]),
         sends=message_rows([(one.message, one.to, one.id) for one in chain.from_iterable(sends)]),
-        checksum_offsets=_offsets(checksums),
+        checksum_offsets=offsets_of([*map(len, checksums)]),
         checksums=_unpacked(
             (
                 _pack_checksum(one.position, int(one.checksum, 16))

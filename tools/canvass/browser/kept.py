@@ -22,9 +22,9 @@ from typing import Any, Final
 import msgspec
 
 from canvass.browser.choices import LOST, Choice
-from canvass.browser.nearest import moment_after
 from canvass.browser.questions import bad_request
 from canvass.browser.runs import OpenRun
+from canvass.browser.tlc_questions import moment_after
 from canvass.browser.tried import Start, walk
 from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.member import NO_INPUT, Input, Member

@@ -23,11 +23,11 @@ from canvass.browser.graphs import OpenGraph
 from canvass.browser.kept import recorded, scenario, script
 from canvass.browser.labels import step_words
 from canvass.browser.limits import LABEL_CHARS, shortened
-from canvass.browser.nearest import BOUNDS, Searches, moment_after
 from canvass.browser.questions import Answer, Arguments, Refusal, at, bad_request
 from canvass.browser.runs import OpenRun
 from canvass.browser.saved_page import HTML, PageFile, attachment, write_page
 from canvass.browser.sources import Store
+from canvass.browser.tlc_questions import BOUNDS, TlcQuestions, moment_after
 from canvass.browser.tried import Cluster, Start, rules_of, title_of, walk
 from canvass.browser.verdicts import RunSource
 from canvass.cluster.duty_cycle import EVENT_LENGTH
@@ -99,7 +99,7 @@ class WhatIfRoutes:
     def __init__(self, store: Store, files: Mapping[str, PageFile]) -> None:
         self._store, self._files = store, files
         self._start = lru_cache(maxsize=16)(self._find_start)
-        self._searches = Searches(store)
+        self._tlc = TlcQuestions(store)
 
     def _find_start(self, kind: str, name: str, at: str) -> Start:
         if kind == "graph":
@@ -182,7 +182,7 @@ class WhatIfRoutes:
         world = start.cluster()
         label = start.title + "".join(f", {title_of(choice)}" for choice in walk(world, path))
         moment = moment_after(start.moment, world, shortened(label, LABEL_CHARS))
-        return self._searches.nearest(moment)
+        return self._tlc.nearest(moment)
 
     @at(f"{_BASE}/confirmed")
     def confirmed(self, arguments: Arguments) -> Answer:
@@ -194,7 +194,7 @@ class WhatIfRoutes:
             result = asked.played(BOUNDS.seconds)
             return api.TlcAnswer(asked.verdict(result), result.distinct or 0, None, pending=False)
 
-        return self._searches.ask((asked.module, asked.config.text()), confirm)
+        return self._tlc.ask((asked.module, asked.config.text()), confirm)
 
     @at(f"{_BASE}/script")
     def script(self, arguments: Arguments) -> Answer:

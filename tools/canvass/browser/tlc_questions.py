@@ -28,7 +28,7 @@ THREAD: Final = "question to TLC"
 _ASKING: Final = api.TlcAnswer(text="", states=0, counterexample=None, pending=True)
 
 
-class Searches:
+class TlcQuestions:
     """Questions of the page to TLC; a counterexample that it finds becomes a source of the page.
 
     TLC runs in a thread that ends with the process, and TLC with it. The page asks again.
