@@ -78,6 +78,7 @@ def test_a_spoilt_cluster_has_an_outcome(seed: int, count: int, tmp_path: Path) 
     [
         pytest.param("2311 1395", id="a member has lines of services alone"),
         pytest.param("2311 4996", id="the stamps of a log fall"),
+        pytest.param("104 109", id="a log ends before the election of its member"),
     ],
 )
 def test_what_is_missing_is_named_in_a_spoilt_cluster(seed: str, tmp_path: Path) -> None:

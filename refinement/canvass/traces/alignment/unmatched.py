@@ -127,7 +127,8 @@ def decide_near_gaps(windows: Mapping[int, Windows]) -> bool:
     Notes
     -----
     Lines may be missing at the gap, or one of the lines before it may be false. A receipt is false
-    if the log of its sender is whole, and the sender can nowhere have sent the message.
+    if the log of its sender is whole and goes on after it, and the sender can nowhere have sent the
+    message.
     """
     found = False
     for j, one in windows.items():
@@ -143,6 +144,8 @@ def decide_near_gaps(windows: Mapping[int, Windows]) -> bool:
             i = sender_of(m) if m is not None else j
             if m is None or i == j or i not in windows or _is_open(windows[i]):
                 continue
+            if windows[i].trajectory.lines.times[-1] < trajectory.lines.times[line]:
+                continue  # The last lines of the sender may be missing.
             can_send = _can_send(windows[i], j, m, is_whole=False)
             if windows[i].first(0, j, m) is None and not can_send:
                 trajectory.end_with(line, f"member {i} cannot have sent this message")
