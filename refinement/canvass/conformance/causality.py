@@ -272,13 +272,14 @@ def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
     return raised
 
 
-def cut_short(sequence: Sequence, member_count: int) -> list[int]:
+def cut_short(sequence: Sequence, member_count: int, unsent: int = -1) -> list[int]:
     """Give the members whose streams are truncated, as others received later messages of theirs.
 
     Message numbers rise along a stream, and a step is recorded before its messages leave. So a
     received number beyond the last recorded one shows that the end of the stream is missing.
+    ``unsent`` and smaller numbers are of messages that nobody sent, and show nothing.
     """
-    last = np.full(member_count, -1, dtype=np.int64)
+    last = np.full(member_count, unsent, dtype=np.int64)
     np.maximum.at(last, np.repeat(sequence.member, sequence.sends_of), sequence.send_id)
     received, peer = sequence.received_id, sequence.received_from
     known = (received >= 0) & (peer >= 0) & (peer < member_count)

@@ -49,7 +49,7 @@ from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.ndjson import decode_run
 from canvass.traces.parquet import FactFinder, RunEntry, row_problems
 from canvass.traces.releases import releases_of_run
-from canvass.traces.schema import Event, Fact, FactKind, Run, encode
+from canvass.traces.schema import UNSENT, Event, Fact, FactKind, Run, encode
 
 BATCH_EVENTS: Final = 1 << 16
 """Rows of a table that are checked together, as small arrays are slow."""
@@ -402,9 +402,10 @@ def with_cuts(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> tuple[Fa
     """Add to the facts of a run the streams that are truncated between two lines."""
     known = {fact.member_id for fact in facts}
     detail = "others received messages that come after its end"
+    unsent = UNSENT if run.is_imported else -1
     return facts + tuple(
         Fact(FactKind.TRUNCATED, run.run_id, member, detail=detail)
-        for member in cut_short(sequence, run.member_count)
+        for member in cut_short(sequence, run.member_count, unsent)
         if member not in known
     )
 

@@ -37,8 +37,6 @@ from canvass.traces.timeouts import (
 
 Flags = NDArray[np.bool_]
 
-IMPORTED: Final = "aeron-log"
-"""The kind of source that imported runs name in ``run.json``."""
 LOG_RESOLUTION_NS: Final = 1_000_000
 """A cluster's clock has milliseconds."""
 _DRIFT: Final = 1_000
@@ -260,7 +258,7 @@ class RunTiming:
 
     def __init__(self, run: Run) -> None:
         self._rules, self._timeouts = run.rules, timeouts_of(run)
-        self._imported = run.source.get("kind") == IMPORTED
+        self._imported = run.is_imported
         self._member = -1
         self._parts, self._sources = list[EventColumns](), list[Source | None]()
         self._first: dict[tuple[str, int, Action, str], TimingWarning] = {}

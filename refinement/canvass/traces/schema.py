@@ -86,6 +86,10 @@ class _Part(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name, o
     """A part of the format with optional fields."""
 
 
+IMPORTED: Final = "aeron-log"
+"""The kind of source of a run that was made of the logs of a real cluster."""
+UNSENT: Final = 0
+"""In an imported run the number of a message that nobody can have sent: those sent begin with 1."""
 CLOSINGS: Final = "closed"
 """The key of the closings in ``source`` of ``run.json``."""
 MISSING: Final = "missing"
@@ -188,6 +192,11 @@ class Run(_Part, frozen=True):
         """
         given = self.source.get(CLOSINGS, {})
         return msgspec.convert(given, dict[int, tuple[Closing, ...]], str_keys=True)
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether the run was made of the logs of a real cluster."""
+        return self.source.get("kind") == IMPORTED
 
     @property
     def missing(self) -> tuple[str, ...]:

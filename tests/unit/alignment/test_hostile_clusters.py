@@ -88,6 +88,10 @@ def test_what_is_missing_is_named_in_a_spoilt_cluster(seed: str, tmp_path: Path)
     assert outcome_of(files, tmp_path) == INCOMPLETE
 
 
+def test_a_message_of_a_member_that_has_sent_none_is_false(tmp_path: Path) -> None:
+    assert outcome_of(hostile_cluster("104 452"), tmp_path) == CONTRADICTED
+
+
 def test_a_log_may_end_between_the_lines_of_one_step(tmp_path: Path) -> None:
     """The first line of a step is there, and no more."""
     logs = {i: list(lines_of(CALM, i)) for i in range(3)}

@@ -223,6 +223,7 @@ def test_a_message_beyond_the_last_one_of_a_member_tells_that_its_stream_is_cut(
     received = {"received_id": np.array([0, -1]), "received_from": np.array([sender, -1])}
 
     assert cut_short(replace(sequence, **received), 2) == ([sender] if is_cut else [])
+    assert cut_short(replace(sequence, **received), 2, unsent=0) == []
 
 
 def exchange(

@@ -36,7 +36,9 @@ from canvass.traces.releases import RELEASES, LogReleases, noted_releases
 from canvass.traces.schema import (
     CLOSINGS,
     DISK_REPLACED,
+    IMPORTED,
     MISSING,
+    UNSENT,
     Closing,
     DiskReplaced,
     Event,
@@ -48,8 +50,6 @@ from canvass.traces.schema import (
     to_trace_input,
 )
 
-_UNSENT: Final = 0
-"""The number of a message that nobody sent; messages that are sent are counted from 1."""
 _POSITIONS: Final = attrgetter("recorded_position", "publication_position", "commit_position")
 
 
@@ -227,7 +227,7 @@ def _input_of(step: RunStep) -> Input:
         return to_trace_input(step.given)
     if step.sender < 0:
         return to_trace_input(step.given, NULL_VALUE, "")
-    number = step.number if step.number >= 0 else _UNSENT
+    number = step.number if step.number >= 0 else UNSENT
     return to_trace_input(step.given, step.sender, f"{step.sender}:{number}")
 
 
@@ -290,7 +290,7 @@ class RunWriter:
             message = step.given.message
             if message is not None and step.lines and step.sender >= 0:
                 # If lines of the sender are missing, the message is not among those of its steps.
-                self._shown[step.sender].sends += _UNSENT < step.number < LOST
+                self._shown[step.sender].sends += UNSENT < step.number < LOST
                 self._shown[step.sender].show(positions_of(message))
 
     def close(self) -> None:
@@ -309,7 +309,7 @@ class RunWriter:
         """Write ``run.json``; its revision is that of ``releases``."""
         files = {str(i): list(member.counts.files) for i, member in self._members.items()}
         source: dict[str, object] = {
-            "kind": "aeron-log",
+            "kind": IMPORTED,
             "files": files,
             RELEASES: noted_releases(releases),
         }
