@@ -297,6 +297,7 @@ class _Aligner:
             if not segment.ends or index < reached[i]
         ]
         for i, live in solution.schedule.members.items():
+            live.dropped = 0 if is_last else reached[i]
             found.members[i] = self.write(live)
 
 

@@ -161,6 +161,8 @@ class DrivenMember:
         The step of its trajectory before which it stops.
     skips
         Whether its last step is a false line, and the steps before that line could not be taken.
+    dropped
+        The number of its lines that the next segment does not have.
     """
 
     windows: Windows
@@ -174,6 +176,7 @@ class DrivenMember:
     gap: bool = False
     end: int = UNBOUNDED
     skips: bool = False
+    dropped: int = 0
     member_id: int = field(init=False)
     state: Member = field(init=False)
 

@@ -171,7 +171,7 @@ class _MemberEvents:
         counts.sends += sum(len(step.sends) for step in emitted)
         counts.accounted += sum(len(step.lines) for step in emitted)
         taken = emitted[:-1] if live.skips else emitted
-        reached = max((step.lines.stop for step in taken), default=0)
+        reached = max(live.dropped, *(step.lines.stop for step in taken), 0)
         lines = live.windows.trajectory.lines
         if all(isinstance(record, ProcessStart) for record in lines.records[reached:]):
             # The last processes of the log never came to an election.

@@ -67,6 +67,9 @@ def _is_done(s: Member, step: Step) -> bool:
         return done
     if step.action == "InitiateTermination":
         return s.termination_leadership_term_id == s.module_leadership_term_id
+    if step.action == "FollowerLogReplication" and not step.lines and not step.outcome.effects:
+        # A report that another member received may have needed that the copy began earlier.
+        return s.log_replication and step.state.log_replication
     return step.action == PROCESS_END
 
 
