@@ -13,7 +13,7 @@ from canvass.cluster.messages import Message, Vote
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.conformance.diagnose import core_answer
 from canvass.steps.kernel import Status
-from canvass.steps.step import Sends, Step, map_step, question_of
+from canvass.steps.step import Sends, Step, question_of, renamed
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import NumberKind, kind
 from support.arbitrary_steps import Draw
@@ -100,7 +100,7 @@ def renumbered(rng: random.Random, step: Step, widest: int = 1 << 40) -> Step:
         found.get(kind(name), set()).add(value)
         return value
 
-    map_step(step, collect)
+    renamed(step, collect)
     tables: dict[NumberKind, dict[int, int]] = {}
     for which, values in found.items():
         fixed = {-1: -1} if which is NumberKind.TERM else {-1: -1, 0: 0}
@@ -116,7 +116,7 @@ def renumbered(rng: random.Random, step: Step, widest: int = 1 << 40) -> Step:
     def rename(name: str, value: int) -> int:
         return tables[kind(name)][value] if kind(name) in tables else value
 
-    return map_step(step, rename)
+    return renamed(step, rename)
 
 
 def shuffled(rng: random.Random, step: Step) -> Step:
@@ -132,20 +132,20 @@ def shuffled(rng: random.Random, step: Step) -> Step:
         records = {place[j]: record for j, record in enumerate(state.members)}
         return replace(state, members=tuple(records[j] for j in range(count)))
 
-    renamed = map_step(step, rename)
+    other = renamed(step, rename)
     queues: dict[int, list[Message]] = {}
-    for to, message in renamed.sends:
+    for to, message in other.sends:
         queues.setdefault(place[to] if 0 <= to < count else to, []).append(message)
     sends: list[tuple[int, Message]] = []
     while any(queues.values()):
         to = rng.choice([to for to, queue in queues.items() if queue])
         sends.append((to, queues[to].pop(0)))
-    x = renamed.input
+    x = other.input
     return replace(
-        renamed,
+        other,
         member=place[step.member],
-        before=moved(renamed.before),
-        after=moved(renamed.after),
+        before=moved(other.before),
+        after=moved(other.after),
         input=replace(
             x,
             active=frozenset(place[j] for j in x.active),

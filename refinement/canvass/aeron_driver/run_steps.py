@@ -21,15 +21,14 @@ from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.drivable import DrivableSteps
 from canvass.aeron_driver.driving import Progress, drive, edge_steps
 from canvass.aeron_driver.report import Part, Reason, RulesPart, TraceReport
-from canvass.cluster.member import NO_INPUT, Member
+from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.sequence import steps_of
 from canvass.conformance.verify import Unit
 from canvass.graph.artifact import StepArrays
 from canvass.steps.kernel import Status, canonical_keys
-from canvass.steps.step import Sends, Step, columns_of, map_step, renumbered, step_of
-from canvass.traces.actions import ACTION_INPUTS
+from canvass.steps.step import Sends, Step, columns_of, renamed, smallest, step_of
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
 from canvass.traces.layout import NumberKind, kind
@@ -177,13 +176,7 @@ def as_driven(step: Step) -> Step:
 
     The member changes places with member 0. The sends are ordered by receiver.
     """
-    read = ACTION_INPUTS[step.action].fields
-    given = replace(
-        NO_INPUT,
-        message=step.input.message,
-        **{name: getattr(step.input, name) for name in read},
-    )
-    step = renumbered(replace(step, input=given))[0]
+    step = smallest(step)
     i = step.member
     place = {i: 0, 0: i}
 
@@ -195,7 +188,7 @@ def as_driven(step: Step) -> Step:
         records[0], records[i] = records[i], records[0]
         return replace(state, members=tuple(records))
 
-    named = map_step(step, rename)
+    named = renamed(step, rename)
     sends: Sends = tuple(
         sorted(((place.get(to, to), sent) for to, sent in named.sends), key=lambda send: send[0])
     )
@@ -206,8 +199,8 @@ def as_driven(step: Step) -> Step:
         after=moved(named.after),
         input=replace(
             named.input,
-            active=frozenset(place.get(j, j) for j in given.active),
-            accepted=frozenset(place.get(j, j) for j in given.accepted),
+            active=frozenset(place.get(j, j) for j in step.input.active),
+            accepted=frozenset(place.get(j, j) for j in step.input.accepted),
         ),
         sends=sends,
     )

@@ -41,10 +41,9 @@ from canvass.steps.step import (
     Sends,
     Step,
     impossible_field,
-    map_message,
-    map_state,
     question_of,
     regime,
+    renamed,
     renumbered,
     step_of,
 )
@@ -485,8 +484,7 @@ def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any
         return {"note": f"TLC could not be asked: {error}"}
     alternatives = []
     for state, sends in answers[0].outcomes:
-        after = map_state(state, restored)
-        sent = tuple((to, map_message(message, restored)) for to, message in sends)
+        after, sent = renamed(state, restored), renamed(sends, restored)
         alternatives.append(tuple(differences(step.before, step.after, after, step.sends, sent)))
     return {
         "enabled": tuple(

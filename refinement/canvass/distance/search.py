@@ -27,7 +27,8 @@ from canvass.cluster.messages import (
 from canvass.cluster.rules import Rules
 from canvass.simulation.world import Log, length
 from canvass.steps.oracle import constants_of
-from canvass.steps.step import map_message, map_state, ranks
+from canvass.steps.step import ranks
+from canvass.steps.step import renamed as with_numbers
 from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.given import given
 from canvass.tlc.results import CheckResult, Outcome, Violation
@@ -110,8 +111,8 @@ class Moment:
 
         return replace(
             self,
-            members=tuple(map_state(one, rename) for one in self.members),
-            under_way=tuple((i, j, map_message(one, rename)) for i, j, one in self.under_way),
+            members=with_numbers(self.members, rename),
+            under_way=with_numbers(self.under_way, rename),
             logs=tuple(map(log_of, self.logs)),
             committed=log_of(self.committed),
             leaders=frozenset((rename("leadership_term_id", term), i) for term, i in self.leaders),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from msgspec import Struct
@@ -43,7 +43,7 @@ from canvass.traces.layout import INPUT_COLUMNS, NumberKind, mask_of
 from canvass.traces.layout import kind as kind_of
 from canvass.traces.schema import Event, Send, to_trace_input
 
-_Fields = TypeVar("_Fields", bound=Struct)
+_Value = TypeVar("_Value")
 
 Sends = tuple[tuple[int, Message], ...]
 """Receiver and message, in the order of sending."""
@@ -142,45 +142,21 @@ def regime(step: Step) -> Regime:
 # --- with other numbers ---------------------------------------------------------------------------
 
 
-def map_message(message: Message, rename: Callable[[str, int], int]) -> Message:
-    """Rename the numbers of a message, each by the name of its field."""
-    given = {name: getattr(message, name) for name in message.__struct_fields__}
-    values: list[Any] = [
-        value if isinstance(value, bool) else rename(name, value) for name, value in given.items()
-    ]
-    return type(message)(*values)
+def renamed(value: _Value, rename: Callable[[str, int], int]) -> _Value:
+    """Rename the numbers of a step, state, input or message, each by the name of its field.
 
-
-def _map_fields(value: _Fields, rename: Callable[[str, int], int]) -> _Fields:
-    """Rename the numbers among the fields of a state, record, entry or input."""
-    changes: dict[str, Any] = {}
-    for name in value.__struct_fields__:
-        given = getattr(value, name)
-        if type(given) is int:
-            changes[name] = rename(name, given)
-    return replace(value, **changes)
-
-
-def map_state(state: Member, rename: Callable[[str, int], int]) -> Member:
-    """Rename the numbers of a state, each by the name of its field; records stay in place."""
-    return replace(
-        _map_fields(state, rename),
-        members=tuple(_map_fields(record, rename) for record in state.members),
-        recording_log=tuple(_map_fields(entry, rename) for entry in state.recording_log),
-    )
-
-
-def map_step(step: Step, rename: Callable[[str, int], int]) -> Step:
-    """Rename all numbers of a step, each by the name of its field; records stay where they are."""
-    given = _map_fields(step.input, rename)
-    if given.message is not None:
-        given = replace(given, message=map_message(given.message, rename))
-    return replace(
-        step,
-        before=map_state(step.before, rename),
-        after=map_state(step.after, rename),
-        input=given,
-        sends=tuple((to, map_message(message, rename)) for to, message in step.sends),
+    Truth values, sets of members and receivers stay, and records stay in their places.
+    """
+    parts: Any = value
+    if isinstance(value, tuple):
+        return cast(_Value, tuple(renamed(part, rename) for part in parts))
+    if not isinstance(value, Struct):
+        return value
+    return type(value)(
+        *(
+            rename(name, part) if type(part) is int else renamed(part, rename)
+            for name, part in zip(value.__struct_fields__, astuple(value), strict=True)
+        )
     )
 
 
@@ -208,7 +184,7 @@ def renumbered(step: Step) -> tuple[Step, dict[NumberKind, dict[int, int]]]:
         found.get(kind_of(name), set()).add(value)
         return value
 
-    map_step(step, collect)
+    renamed(step, collect)
     tables = {kind: ranks(values, terms=kind is NumberKind.TERM) for kind, values in found.items()}
 
     def rename(name: str, value: int) -> int:
@@ -217,7 +193,16 @@ def renumbered(step: Step) -> tuple[Step, dict[NumberKind, dict[int, int]]]:
             return tables[kind][value]
         return NULL_VALUE if impossible(kind, value, NULL_VALUE, count) else value
 
-    return map_step(step, rename), tables
+    return renamed(step, rename), tables
+
+
+def smallest(step: Step) -> Step:
+    """Give a step with ranks for numbers, and only the input that its action reads."""
+    read: dict[str, object] = {
+        name: getattr(step.input, name) for name in ACTION_INPUTS[step.action].fields
+    }
+    given = replace(NO_INPUT, message=step.input.message, **read)
+    return renumbered(replace(step, input=given))[0]
 
 
 def impossible_field(step: Step, fields: Collection[str] | None = None) -> str:
@@ -238,18 +223,17 @@ def impossible_field(step: Step, fields: Collection[str] | None = None) -> str:
             found.append(name)
         return value
 
-    if step.input.message is not None:
-        map_message(step.input.message, partial(visit, lowest=0))
+    renamed(step.input.message, partial(visit, lowest=0))
     for to, message in step.sends:
         if not 0 <= to < count:
             found.append("to")
-        map_message(message, visit)
+        renamed(message, visit)
 
     def visit_chosen(name: str, value: int) -> int:
         chosen = fields is None or name in fields or f"members.{name}" in fields
         return visit(name, value) if chosen else value
 
-    map_step(replace(step, input=replace(step.input, message=None), sends=()), visit_chosen)
+    renamed(replace(step, input=replace(step.input, message=None), sends=()), visit_chosen)
     votes = [record.vote for record in (*step.before.members, *step.after.members)]
     if max(votes) > 1 and (fields is None or "members.vote" in fields):
         found.append("vote")
@@ -276,12 +260,7 @@ class Question:
 
 def question(step: Step, rules: Rules, key: Key) -> Question:
     """Give the question about a step whose key is known."""
-    read: dict[str, object] = {
-        name: getattr(step.input, name) for name in ACTION_INPUTS[step.action].fields
-    }
-    given = replace(NO_INPUT, message=step.input.message, **read)
-    small, _ = renumbered(replace(step, input=given))
-    return Question(rules, small, key)
+    return Question(rules, smallest(step), key)
 
 
 def question_of(step: Step, rules: Rules) -> Question | Status:
