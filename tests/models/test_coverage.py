@@ -19,7 +19,8 @@ from msgspec import structs
 
 from canvass.cluster.rules import Rules
 from canvass.models.model_run import Settings, Standing, run_model
-from canvass.spec import find_file, load_manifest, module_folders, spec_root
+from canvass.spec.files import find_file, module_folders, spec_root
+from canvass.spec.manifest import load_manifest
 from canvass.steps.oracle import constants_of
 from canvass.tlc.dump import DumpEdge, read_dump
 from canvass.tlc.events import Event, UserOutput

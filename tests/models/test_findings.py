@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from canvass.spec import load_manifest
+from canvass.spec.manifest import load_manifest
 from support.findings import DIAGRAM, FINDINGS, NAMED, drawn, redraw
 
 PAGES = sorted(page for page in FINDINGS.glob("*.md") if page.name != "README.md")

@@ -15,7 +15,8 @@ from typing import Final
 import pytest
 
 from canvass.models.model_run import ModelRun, Settings, run_model
-from canvass.spec import load_manifest, spec_root
+from canvass.spec.files import spec_root
+from canvass.spec.manifest import load_manifest
 from canvass.steps.oracle import overrides
 from canvass.tlc.results import Outcome
 from support.findings import FINDINGS

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from canvass.models.model_run import Standing, config_of
-from canvass.spec import ModelEntry, find_file, load_manifest, module_folders, spec_root
-from canvass.spec.files import first_comment
+from canvass.spec.files import find_file, first_comment, module_folders, spec_root
+from canvass.spec.manifest import ModelEntry, load_manifest
 from support.findings import digest_of, night_marks, on_record, put_on_record, run_of
 
 pytestmark = pytest.mark.tlc

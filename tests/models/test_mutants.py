@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from canvass.spec import Expected, ModelEntry, find_file, load_manifest, spec_root
+from canvass.spec.files import find_file, spec_root
+from canvass.spec.manifest import Expected, ModelEntry, load_manifest
 from canvass.tlc.config import TlcConfig
 from support.findings import config_of
 

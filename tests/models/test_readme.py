@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from canvass.spec import Expected, load_manifest, spec_root
+from canvass.spec.files import spec_root
+from canvass.spec.manifest import Expected, load_manifest
 from support.findings import config_of
 
 THEORY = Path(__file__).parents[2] / "docs" / "theory"

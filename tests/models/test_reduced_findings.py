@@ -23,7 +23,8 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.lanes.of_counterexample import action_name
-from canvass.spec import ModelEntry, load_manifest, spec_root
+from canvass.spec.files import spec_root
+from canvass.spec.manifest import ModelEntry, load_manifest
 from canvass.tlc.config import TlcConfig
 from canvass.tlc.events import TraceState
 from canvass.tlc.given import given

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from canvass.spec import load_manifest, spec_root
+from canvass.spec.files import spec_root
+from canvass.spec.manifest import load_manifest
 from support.findings import config_of
 
 MODELS = {model.name: model for model in load_manifest().models}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from canvass.cluster.rules import HAZARDS
-from canvass.spec import load_manifest, spec_root
+from canvass.spec.files import spec_root
+from canvass.spec.manifest import load_manifest
 from canvass.steps.oracle import REVISION_MODULES, overrides
 from support.findings import config_of
 

@@ -20,7 +20,8 @@ from canvass.cluster.rules import HAZARDS, Rules
 from canvass.selftest.runs import record_run
 from canvass.simulation.options import PROFILES, Options, rng_of
 from canvass.simulation.simulator import Simulator
-from canvass.spec import Expected, load_manifest, spec_root
+from canvass.spec.files import spec_root
+from canvass.spec.manifest import Expected, load_manifest
 from support.core_clusters import EndingCluster
 from support.findings import config_of
 from support.mutants import MUTANTS, load

@@ -16,7 +16,7 @@ import pytest
 from canvass.cli import main
 from canvass.proof.prove import Obligation, obligations_of, prove, read_uses, refute
 from canvass.proof.sany import Module, ModuleError, read_module
-from canvass.spec import spec_root
+from canvass.spec.files import spec_root
 from support.proof_mutants import MUTANTS, Mutant
 from support.proof_record import RECORD, digest
 

@@ -14,18 +14,8 @@ import pytest
 from canvass.cli.output import PIPE_WIDTH
 from canvass.models.counterexample import swim_lanes
 from canvass.models.model_run import ModelRun, Settings, run_model
-from canvass.spec import (
-    Expected,
-    Mode,
-    ModelEntry,
-    ModelSet,
-    Takes,
-    find_file,
-    load_manifest,
-    module_folders,
-    spec_root,
-)
-from canvass.spec.files import modules_of, without_comments
+from canvass.spec.files import find_file, module_folders, modules_of, spec_root, without_comments
+from canvass.spec.manifest import Expected, Mode, ModelEntry, ModelSet, Takes, load_manifest
 from canvass.tlc.config import TlcConfig
 from canvass.tlc.programs import find_jar
 from canvass.tlc.workspace import read_config

@@ -9,7 +9,7 @@ from typing import Final
 import z3
 
 from canvass.proof import prove
-from canvass.spec import spec_root
+from canvass.spec.files import spec_root
 from canvass.tlc.programs import find_jar
 
 RECORD: Final = Path(__file__).parents[1] / "proof" / "proved.txt"

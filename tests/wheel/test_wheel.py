@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.spec import load_manifest
+from canvass.spec.manifest import load_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 

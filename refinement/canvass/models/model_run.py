@@ -14,19 +14,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from canvass.models import ModelError
-from canvass.spec import (
+from canvass.spec.files import HARNESS, find_file, module_folders, spec_root
+from canvass.spec.manifest import (
     Expected,
     Manifest,
     Mode,
     ModelEntry,
     ModelSet,
     Takes,
-    find_file,
     load_manifest,
-    module_folders,
-    spec_root,
 )
-from canvass.spec.files import HARNESS
 
 if TYPE_CHECKING:
     from canvass.models.counterexample import Counterexample

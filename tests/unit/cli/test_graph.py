@@ -13,7 +13,7 @@ from canvass.conformance.verify import make_lookup
 from canvass.graph import GraphError
 from canvass.graph.artifact import FILES, open_graph
 from canvass.graph.build import cache_folder, load_model
-from canvass.spec import load_manifest
+from canvass.spec.manifest import load_manifest
 from canvass.steps.answers import EDGES_FILE, KEYS_FILE
 from support.graphs import graph_of
 

@@ -16,7 +16,7 @@ import typer
 
 from canvass.cli import main
 from canvass.cli.output import complain
-from canvass.spec import SpecError
+from canvass.spec.files import SpecError
 from canvass.tlc.errors import JavaError
 from canvass.version import VERSION
 from support.aeron_runs import SAMPLES

@@ -9,7 +9,8 @@ import pytest
 
 from canvass.cluster.rules import HAZARDS
 from canvass.models.model_run import Standing, compare, with_rules
-from canvass.spec import ModelEntry, find_file, spec_root
+from canvass.spec.files import find_file, spec_root
+from canvass.spec.manifest import ModelEntry
 from canvass.steps.oracle import overrides
 from canvass.tlc.results import CheckResult, Outcome, Violation
 from canvass.tlc.workspace import read_config

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.spec import module_folders
-from canvass.spec.files import module_digest, without_comments
+from canvass.spec.files import module_digest, module_folders, without_comments
 
 MODULES = sorted(path for folder in module_folders() for path in folder.glob("*.tla"))
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from canvass.spec import SpecError, files, find_file, module_folders, spec_root
+from canvass.spec import files
+from canvass.spec.files import SpecError, find_file, module_folders, spec_root
 
 
 def test_a_checkout_has_it_at_its_top() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from canvass.spec import Expected, Mode, ModelSet, SpecError, load_manifest, spec_root
+from canvass.spec.files import SpecError, spec_root
+from canvass.spec.manifest import Expected, Mode, ModelSet, load_manifest
 from support.tiny_spec import model, write_manifest, write_tiny_spec
 
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.spec import find_file, load_manifest
+from canvass.spec.files import find_file
+from canvass.spec.manifest import load_manifest
 from canvass.steps import oracle
 from canvass.steps.kernel import Status
 from canvass.steps.oracle import ask

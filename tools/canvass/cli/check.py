@@ -27,8 +27,8 @@ from canvass.cli.output import (
 )
 from canvass.cli.output import show as show_text
 from canvass.models.model_run import Standing
-from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, find_file
-from canvass.spec.files import first_comment
+from canvass.spec.files import find_file, first_comment
+from canvass.spec.manifest import Manifest, Mode, ModelEntry, ModelSet
 
 if TYPE_CHECKING:
     from canvass.models.model_run import ModelReport, ModelRun, Settings

@@ -33,7 +33,7 @@ from canvass.distance.report import (
     distance_text,
     faults_text,
 )
-from canvass.spec import spec_root
+from canvass.spec.files import spec_root
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:

@@ -141,7 +141,8 @@ def _tlc(java: Path, jar: Path) -> Prerequisite:
 
 
 def _spec() -> Prerequisite:
-    from canvass.spec import SpecError, load_manifest, spec_root
+    from canvass.spec.files import SpecError, spec_root
+    from canvass.spec.manifest import load_manifest
 
     try:
         models = len(load_manifest().models)
@@ -152,7 +153,7 @@ def _spec() -> Prerequisite:
 
 
 def _known_steps() -> Prerequisite:
-    from canvass.spec import SpecError
+    from canvass.spec.files import SpecError
     from canvass.steps.answers import SHIPPED, shipped_answers, spec_digest
 
     subject = "known steps"

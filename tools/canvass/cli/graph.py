@@ -129,7 +129,8 @@ def _of_manifest(model: str, options: Any) -> tuple[Path, TlcConfig, Any]:
     from dataclasses import replace
 
     from canvass.models.model_run import config_of, select
-    from canvass.spec import Mode, find_file, load_manifest, module_folders, spec_root
+    from canvass.spec.files import find_file, module_folders, spec_root
+    from canvass.spec.manifest import Mode, load_manifest
 
     root = spec_root()
     entry = select(load_manifest(), [model], frozenset())[0]

@@ -62,7 +62,7 @@ def prove(
 
 def _paths(names: list[str]) -> list[Path]:
     from canvass.proof.prove import PROOFS
-    from canvass.spec import spec_root
+    from canvass.spec.files import spec_root
 
     known = list(msgspec.json.decode((spec_root() / PROOFS).read_bytes()))
     for name in names:
