@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.conformance.sequence import RESTART, Sequence, row_kind
+from canvass.conformance.sequence import REPLACED, RESTART, Sequence, row_kind, rows_before
 from canvass.steps.jit import kernel
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
@@ -60,8 +60,6 @@ _NOBODY: Final = -2
 """Instead of a leadership: the member that is followed has not led the term that is followed."""
 _NO_SOURCE: Final = -1
 """Instead of a leadership: the step records nothing, or the leadership is not known."""
-REPLACED: Final = -3
-"""Instead of the row before: the member starts with another disk than it left."""
 
 
 def code(column: str, name: str) -> int:
@@ -128,25 +126,6 @@ class Order:
         rank = np.full(len(self.before), len(self.before), self.before.dtype)
         rank[self.order] = np.arange(len(self.order), dtype=rank.dtype)
         return rank
-
-
-def rows_before(
-    sequence: Sequence, *, empty: bool, replaced: Members[tuple[int, int]] = ()
-) -> Ints:
-    """Give for each row the row before it in its stream.
-
-    It is -1 for the first step of a member if disks are ``empty`` at the start, -2 if not known,
-    ``REPLACED`` for the members and steps of ``replaced``.
-    """
-    count = len(sequence)
-    member, step = sequence.member, sequence.step
-    follows = np.zeros(count, dtype=np.bool_)
-    follows[1:] = (member[1:] == member[:-1]) & (step[1:] == step[:-1] + 1)
-    first = np.where((step == 0) & empty, -1, -2)
-    before = np.where(follows, np.arange(-1, count - 1), first).astype(row_kind(count))
-    for own, number in replaced:
-        before[(member == own) & (step == number)] = REPLACED
-    return before
 
 
 def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:

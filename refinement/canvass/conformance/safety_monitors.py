@@ -49,8 +49,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.conformance.causality import CLOSED, LEADER, REPLACED, Order, code
-from canvass.conformance.sequence import RESTART, Sequence
+from canvass.conformance.causality import CLOSED, LEADER, Order, code
+from canvass.conformance.sequence import REPLACED, RESTART, Sequence
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.steps.jit import compiled, kernel
 from canvass.traces.columns import Ints
@@ -121,22 +121,12 @@ def replay(
     bad = np.full((LOG_PROPERTIES, 2), -1, dtype=np.int64)
     witness = np.zeros(len(checksums.row), dtype=np.uint64)
     rows = np.arange(len(sequence) + 1 if len(checksums.row) else 0)
-    events = Rows(
-        member=sequence.member,
-        before=order.before,
-        recorded=sequence.recorded_position,
-        commit=sequence.commit_position,
-        consumes=_CONSUMES[sequence.action],
-        module_term=term,
-        leads=np.where(leads, term, -1),
-        source=order.source,
-        begins=begins,
-        checksums=np.searchsorted(checksums.row, rows),
-    )
-    unknown_logs = (np.diff(order.starts) == 0) | unknown
     replay_logs(
-        *(order.order, events, led.term, led.base),
-        *(unknown_logs, whole, checksums.position, bad, witness),
+        *(order.order, sequence.member, order.before),
+        *(sequence.recorded_position, sequence.commit_position, _CONSUMES[sequence.action]),
+        *(term, np.where(leads, term, -1), order.source, begins),
+        *(led.term, led.base, (np.diff(order.starts) == 0) | unknown, whole),
+        *(checksums.position, np.searchsorted(checksums.row, rows), bad, witness),
     )
     broken = [
         Violation(int(order.order[place]), name, text.format(position))
@@ -424,28 +414,6 @@ def _row_of_commit(sequence: Sequence, before: Ints, row: int, position: int) ->
 # --- compiled -------------------------------------------------------------------------------------
 
 
-class Rows(NamedTuple):
-    """The parts of the events of a run that the kernel reads: a value for each row."""
-
-    member: Any
-    before: Any
-    """The row before in the same stream, -1 for a member with nothing on disk, -2 if not known,
-    ``REPLACED`` if the member starts with another disk than it left."""
-    recorded: Any
-    commit: Any
-    consumes: Any
-    """``CONSUMES_ENTRIES``, ``CONSUMES_TERM`` or 0."""
-    module_term: Any
-    leads: Any
-    """The term that the member leads outside elections after the step, else -1."""
-    source: Any
-    """The leadership whose log it records from; negative if none or not known."""
-    begins: Any
-    """The leadership that begins in it, else -1."""
-    checksums: Any
-    """Where its checksums begin; one place more at the end. Empty if none is followed."""
-
-
 class Logs(NamedTuple):
     """The nodes of all logs."""
 
@@ -673,12 +641,21 @@ def _note(bad: Any, name: int, k: int, position: int) -> None:
 @kernel("order")
 def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run stays in registers)
     order: Any,
-    rows: Any,
+    member: Any,
+    before: Any,
+    recorded: Any,
+    commits: Any,
+    consumption: Any,
+    module_term: Any,
+    led: Any,
+    source: Any,
+    begins: Any,
     terms: Any,
     bases: Any,
     unknown: Any,
     whole: bool,
     checksum_position: Any,
+    checksum_starts: Any,
     bad: Any,
     witness: Any,
 ) -> None:
@@ -688,8 +665,14 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     ----------
     order
         Rows in an order of causes.
-    rows
-        The events, as `Rows`.
+    member, before, recorded, commits, module_term, source
+        Of each row what `Sequence` and `Order` have of it.
+    consumption
+        For each row ``CONSUMES_ENTRIES``, ``CONSUMES_TERM`` or 0.
+    led
+        For each row the term that the member leads outside elections after the step, else -1.
+    begins
+        For each row the leadership that begins in it, else -1.
     terms, bases
         The term of each leadership, and the position above which its log is of that term.
     unknown
@@ -699,6 +682,8 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         several members at one time are not checked: LeaderCompleteness and CommittedIsDurable.
     checksum_position
         The positions of all checksums.
+    checksum_starts
+        For each row where its checksums begin; one place more at the end. Empty if there is none.
     bad
         Gets the place in the order where each of the `LOG_PROPERTIES` properties fails first, and a
         position. The place is -1 before: a property that holds.
@@ -726,14 +711,14 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     sure, sure_length = _ROOT, 0
     # The logs that were on disks which were replaced. What no quorum has any more then is no longer
     # committed, and no commit of it that is repeated makes it so. The member is a new one.
-    gone = np.zeros((2, np.count_nonzero(rows.before == REPLACED)), np.int64)
+    gone = np.zeros((2, np.count_nonzero(before == REPLACED)), np.int64)
     lost = 0
 
     for k in range(len(order)):
         row = order[k]
-        i, was, commit = rows.member[row], rows.before[row], rows.commit[row]
-        old_commit = rows.commit[was] if was >= 0 else commit
-        old_length, end = length[i], rows.recorded[row]
+        i, was, commit = member[row], before[row], commits[row]
+        old_commit = commits[was] if was >= 0 else commit
+        old_length, end = length[i], recorded[row]
         length[i] = end
         logs = _with_room(logs)
         changed = end != old_length
@@ -759,7 +744,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 _note(bad, NO_TRUNCATION_BELOW_COMMIT, k, end)
             top[i] = _node_at(logs, top[i], end)
         elif end > old_length:
-            e = rows.source[row]
+            e = source[row]
             if e < 0 or stream[e] < 0:
                 top[i] = _UNKNOWN
             else:
@@ -769,18 +754,18 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 if differ >= 0:
                     _note(bad, LOG_MATCHING, k, differ)
 
-        e = rows.begins[row]
+        e = begins[row]
         if e >= 0:
             stream[e] = _new_node(logs, top[i], bases[e], e)
-        if len(rows.checksums):
-            for n in range(rows.checksums[row], rows.checksums[row + 1]):
+        if len(checksum_starts):
+            for n in range(checksum_starts[row], checksum_starts[row + 1]):
                 held = checksum_position[n] <= length[i]
                 known = _identity(logs, top[i], checksum_position[n])
                 witness[n] = known if held else np.uint64(0)
 
-        consumes = rows.consumes[row]
+        consumes = consumption[row]
         if consumes and was >= 0 and commit <= length[i]:
-            begun = rows.module_term[row] if consumes == CONSUMES_TERM else -1
+            begun = module_term[row] if consumes == CONSUMES_TERM else -1
             if _misread(logs, top[i], old_commit, commit, begun):
                 _note(bad, MISREAD, k, commit)
 
@@ -803,7 +788,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 committed_length = reached
                 extended = True
         # A leader lacks entries from when it begins to lead, or from when its log is truncated.
-        leads = rows.leads[row]
+        leads = led[row]
         lacks_anew = (leads >= 0 and leading[i] < 0) or end < old_length
         leading[i] = leads
         for j in range(members):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from canvass.cluster.member import new_member
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.steps.kernel import StepColumns
-from canvass.traces.columns import EventColumns, Ints, offsets_of, state_cells
+from canvass.traces.columns import EventColumns, Ints, continues, offsets_of, state_cells
 from canvass.traces.layout import (
     ACTION_NAMES,
     MEMBER_INDEX,
@@ -48,6 +48,8 @@ _OF_SENDS: Final = ("send_id", "send_to", "send_hash", "vote_term", "vote_candid
 Narrow: TypeAlias = Any
 """Whole numbers in an array of 8, 16 or 32 bits each."""
 
+REPLACED: Final = -3
+"""Instead of the row before: the member starts with another disk than it left."""
 RESTART: Final = ACTION_NAMES.index("Restart")
 _TYPES: Final = [message.__name__ for message in MESSAGE_TYPES]
 _VOTE: Final = _TYPES.index("Vote")
@@ -189,6 +191,23 @@ def digest(columns: EventColumns) -> Sequence:
         checksums=columns.checksums.copy(),
         overreports=_overreports(columns),
     )
+
+
+def rows_before(sequence: Sequence, *, empty: bool, replaced: Parts[tuple[int, int]] = ()) -> Ints:
+    """Give for each row the row before it in its stream.
+
+    It is -1 for the first step of a member if disks are ``empty`` at the start, -2 if not known,
+    ``REPLACED`` for the members and steps of ``replaced``.
+    """
+    count = len(sequence)
+    member, step = sequence.member, sequence.step
+    first = np.where((step == 0) & empty, -1, -2)
+    before = np.where(continues(step, member), np.arange(-1, count - 1), first).astype(
+        row_kind(count)
+    )
+    for own, number in replaced:
+        before[(member == own) & (step == number)] = REPLACED
+    return before
 
 
 def _overreports(columns: EventColumns) -> NDArray[np.bool_]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as Items
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from pathlib import Path
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import verdict_of, with_cuts
-from canvass.conformance.sequence import RESTART, digest
+from canvass.conformance.sequence import RESTART, Sequence, digest, rows_before
 from canvass.conformance.verdict import (
     LOG_STREAM,
     MESSAGE_CAUSALITY,
@@ -80,7 +81,7 @@ TABLES: Final = (
 )
 
 
-def places_of(columns: Sequence[str], wanted: NumberKind) -> list[int]:
+def places_of(columns: Items[str], wanted: NumberKind) -> list[int]:
     """Give the places of the columns of a kind."""
     return [place for place, name in enumerate(columns) if kind(name) is wanted]
 
@@ -140,8 +141,9 @@ def prepare(entry: RunEntry, rows: EventColumns | None, path: Path) -> TraceRun:
     run, facts = entry.run, entry.facts
     if rows is None:
         return TraceRun(run, path, facts, False, 0, (Stream((), (), ()),) * run.member_count)
-    facts = with_cuts(run, digest(rows), facts)
-    how = _how(run, rows)
+    sequence = digest(rows)
+    facts = with_cuts(run, sequence, facts)
+    how = _how(run, rows, sequence)
     checked = (rows.action == RESTART) & (run.member_count > 1)
     return TraceRun(
         run=run,
@@ -153,17 +155,12 @@ def prepare(entry: RunEntry, rows: EventColumns | None, path: Path) -> TraceRun:
     )
 
 
-def _how(run: Run, rows: EventColumns) -> Ints:
+def _how(run: Run, rows: EventColumns, sequence: Sequence) -> Ints:
     """Give for each event ``ORDINARY``, ``AFTER_GAP`` or ``ABSURD``."""
     count = len(rows.step)
-    how = np.full(count, ORDINARY, dtype=np.int64)
-    follows = np.zeros(count, dtype=np.bool_)
-    follows[1:] = (rows.member[1:] == rows.member[:-1]) & (rows.step[1:] == rows.step[:-1] + 1)
-    fresh = (rows.step == 0) & (run.initial == "empty")
-    for disk in run.disk_replaced:
-        own = (rows.member == disk.member_id) & (rows.step == disk.step)
-        follows[own] = fresh[own] = False
-    how[~follows & ~fresh] = AFTER_GAP
+    replaced = [(disk.member_id, disk.step) for disk in run.disk_replaced]
+    before = rows_before(sequence, empty=run.initial == "empty", replaced=replaced)
+    how = np.where(before < -1, AFTER_GAP, ORDINARY)
     owners: dict[str, NDArray[np.bool_]] = {}
     tables = {"message": np.arange(count), "state": np.arange(count), "inputs": np.arange(count)}
     tables["sends"] = np.repeat(np.arange(count), np.diff(rows.send_offsets))
@@ -423,7 +420,7 @@ def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
 # --- TLC ------------------------------------------------------------------------------------------
 
 
-def _ask(traces: Sequence[TraceRun]) -> list[Answer]:
+def _ask(traces: Items[TraceRun]) -> list[Answer]:
     text, config = module_text(traces), config_of(traces[0].run.rules)
     limits = {"heap_mib": 2048, "stack_mib": 512, "check_deadlock": False, "jvm_args": SHORT_RUN}
     printed, result, _ = printed_by(_ROOT_MODULE, text, config, **limits)

@@ -44,7 +44,10 @@ _TRACES: Final = Path(layout.__file__).parent
 _CLUSTER: Final = Path(member.__file__).parent
 _SOURCES: Final = (
     *(_OWN / f"{name}.py" for name in ("frames", "jit", "kernel")),
-    *(_OWN.parent / f"conformance/{name}.py" for name in ("causality", "safety_monitors")),
+    *(
+        _OWN.parent / f"conformance/{name}.py"
+        for name in ("causality", "safety_monitors", "sequence")
+    ),
     *(_TRACES / f"{name}.py" for name in ("actions", "layout")),
     *(_CLUSTER / f"{name}.py" for name in ("member", "messages")),
 )

@@ -20,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import ValidationError, convert
+from msgspec.structs import asdict
 
-from canvass.traces.columns import EventColumns, Ints, offsets_of
+from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.errors import Code
 from canvass.traces.layout import (
     ACTION_NAMES,
@@ -133,20 +134,11 @@ def _list(offsets: Ints, flat: Ints, columns: Sequence[str]) -> Any:
 
 def _source_array(sources: Sequence[Source | None]) -> Any:
     """Return the column of sources; the fields of a missing source are empty, not null."""
-    given = [source or _NO_SOURCE for source in sources]
-    arrays = [
-        pa.array([source.file for source in given], pa.string()).dictionary_encode(),
-        pa.array([source.lines for source in given], pa.list_(_INT)),
-        pa.ListArray.from_arrays(
-            pa.array(offsets_of([len(source.observed) for source in given]), pa.int32()),
-            pa.array(
-                [path for source in given for path in source.observed], pa.string()
-            ).dictionary_encode(),
-        ),
-        pa.array([source.reason for source in given], pa.string()).dictionary_encode(),
-    ]
+    given = pa.array([asdict(source or _NO_SOURCE) for source in sources], _SOURCE)
     absent = pa.array([source is None for source in sources], pa.bool_())
-    return pa.StructArray.from_arrays(arrays, fields=list(_SOURCE), mask=absent)
+    fields = list(_SOURCE)
+    arrays = [given.field(field.name) for field in fields]
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=absent)
 
 
 def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = None) -> Any:

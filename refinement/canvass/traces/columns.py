@@ -100,11 +100,8 @@ class EventColumns:
     @cached_property
     def predecessor(self) -> Ints:
         """The row of the member's previous step; -1 if that is not in the rows."""
-        run, member, step = self.run, self.member, self.step
-        rows = np.arange(-1, len(step) - 1, dtype=np.int64)
-        if len(step):
-            follows = (run[1:] == run[:-1]) & (member[1:] == member[:-1])
-            rows[1:][~follows | (step[1:] != step[:-1] + 1)] = NONE
+        rows = np.arange(-1, len(self) - 1, dtype=np.int64)
+        rows[~continues(self.step, self.run, self.member)] = NONE
         return rows
 
     def event(self, row: int) -> Event:
@@ -135,6 +132,18 @@ _OF_EVENTS: Final = (
 """The columns with a row for each event, without ``run``: each part numbers its own runs."""
 _LISTS: Final = {"log": "log_offsets", "sends": "send_offsets", "checksums": "checksum_offsets"}
 """The columns with any number of rows for each event, and the columns of where these begin."""
+
+
+def continues(step: Ints, *streams: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Tell for each row whether it is the next step after the row before it, in one stream.
+
+    ``streams`` are columns that are equal for the rows of one stream.
+    """
+    found = np.zeros(len(step), dtype=np.bool_)
+    found[1:] = step[1:] == step[:-1] + 1
+    for stream in streams:
+        found[1:] &= stream[1:] == stream[:-1]
+    return found
 
 
 def join(parts: Sequence[EventColumns]) -> EventColumns:

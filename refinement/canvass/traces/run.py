@@ -122,24 +122,19 @@ class RunFolder:
             yield EventReader(source, str(path), member_id, run.member_count, run.run_id)
 
     def _note(self, reader: EventReader) -> None:
-        """Add to `facts` what is missing from a stream that was read to its end."""
-        self.facts += reader.facts
-        member_id = reader.member_id
-        self.check_steps(member_id, reader.lines)
-        if not reader.lines and member_id not in self.run.without_steps:
-            self.facts.append(Fact(FactKind.EMPTY_STREAM, self.run.run_id, member_id))
-
-    def check_steps(self, member_id: int, steps: int) -> None:
-        """Check that a stream has no step if ``run.json`` says that its member took none.
+        """Add to `facts` what is missing from a stream that was read to its end.
 
         Raises
         ------
         TraceError
-            If the stream has steps.
+            If it has steps, and ``run.json`` says that its member took none.
         """
-        problem = self.run.steps_problem(member_id, steps)
-        if problem:
+        self.facts += reader.facts
+        member_id = reader.member_id
+        if problem := self.run.steps_problem(member_id, reader.lines):
             raise TraceError(Code.BAD_EVENT, str(self.streams[member_id]), 1, 1, problem)
+        if not reader.lines and member_id not in self.run.without_steps:
+            self.facts.append(Fact(FactKind.EMPTY_STREAM, self.run.run_id, member_id))
 
     def columns(self) -> Iterator[EventColumns]:
         """Yield the events in columns, member by member, with context rows."""

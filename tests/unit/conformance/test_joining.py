@@ -25,10 +25,9 @@ from canvass.conformance.causality import (
     find_leaderships,
     order_causes,
     order_steps,
-    rows_before,
 )
 from canvass.conformance.operators import find_operator
-from canvass.conformance.sequence import Sequence, content_hashes
+from canvass.conformance.sequence import Sequence, content_hashes, rows_before
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.traces.layout import MESSAGE_COLUMNS
 from support.sequences import CLOSED, LEADER, Happening, exchanged, sequence_of
