@@ -48,7 +48,7 @@ def test_oracle_allows_the_edges_and_no_others(graph: Graph) -> None:
 
     answers = ask(rules, steps + wrong)
 
-    assert [answer.allowed for answer in answers] == [True] * len(steps) + [False] * len(steps)
+    assert answers == [True] * len(steps) + [False] * len(steps)
 
 
 def _with_another_log_position(step: Step) -> Step:
@@ -68,7 +68,7 @@ def test_oracle_enables_the_inputs_that_the_graph_enables(graph: Graph) -> None:
     answers = ask(rules, steps)
 
     assert len(steps) > 20
-    assert not any(answer.enabled for answer in answers)
+    assert not any(answers)
 
 
 def test_steps_of_one_question_have_one_answer(graph: Graph) -> None:

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Member, ModuleState, Role, new_member
 from canvass.cluster.rules import Rules
-from canvass.conformance.diagnose import explain_refusal, load
+from canvass.conformance.diagnose import core_outcome, explain_refusal, load
 from canvass.conformance.operators import failing_parts, find_operator, guard_of
 from canvass.conformance.verify import check_run
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import StepLookup
-from canvass.steps.oracle import Answer, OracleError
+from canvass.steps.oracle import OracleError
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action
 from support import corruptions, random_steps
@@ -53,22 +53,29 @@ def test_guards_every_action_that_can_be_disabled_has_one() -> None:
     assert {action for action, guard in guards.items() if guard is None} == ALWAYS_ENABLED
 
 
-def test_a_divergence_is_explained_without_alternatives_if_tlc_cannot_run(tmp_path: Path) -> None:
-    """TLC's words about the step before are kept."""
+def test_a_divergence_is_explained_without_its_guard_if_tlc_cannot_run(tmp_path: Path) -> None:
+    """The explanation has what the step changes, and that TLC could not be asked."""
 
-    def fail(*_: object) -> list[Answer]:
+    def fail(*_: object) -> tuple[str, ...]:
         raise OracleError("no Java")
 
-    record_run(tmp_path / "good", Rules.of("1.50"), 0, 300, faults=0.0)
-    bad = corrupted(tmp_path / "good", tmp_path / "bad", corruptions.commit_too_far)
+    record_run(tmp_path / "good", Rules.of("1.50"), 0, 600, faults=0.0)
+    bad = corrupted(tmp_path / "good", tmp_path / "bad", too_far)
     found = check_run(bad, StepLookup(ask_core))
-    (first, *_) = found.divergences
+    first = next(each for each in found.divergences if each.name == "ConsumeLog")
 
-    explained = explain_refusal(load(bad, found.run_id), first, StepLookup(fail))
+    explained = explain_refusal(load(bad, found.run_id), first, StepLookup(ask_core, guards=fail))
 
     assert explained.divergence == first
     assert explained.changed
     assert explained.note == "TLC could not be asked: no Java"
+
+
+def too_far(streams: corruptions.Streams) -> None:
+    """Let a follower process further than it may, from an input that says so."""
+    _, _, line = list(corruptions.events(streams, "ConsumeLog"))[3]
+    line["input"]["position"] += 1 << 20
+    line["state"]["commitPosition"] += 1 << 20
 
 
 @pytest.mark.tlc
@@ -88,13 +95,6 @@ def test_guards_the_parts_that_hold_are_named() -> None:
 
 @pytest.mark.tlc
 def test_guards_a_report_names_them(tmp_path: Path) -> None:
-    """A follower processes further than it may, from an input that says so."""
-
-    def too_far(streams: corruptions.Streams) -> None:
-        _, _, line = list(corruptions.events(streams, "ConsumeLog"))[3]
-        line["input"]["position"] += 1 << 20
-        line["state"]["commitPosition"] += 1 << 20
-
     record_run(tmp_path / "good", Rules.of("1.50"), 0, 600, faults=0.0)
     run = corrupted(tmp_path / "good", tmp_path / "bad", too_far)
     lookup = StepLookup(oracle=ask_core, digest="the core")
@@ -114,6 +114,6 @@ def test_guards_some_part_holds_whenever_the_core_refuses() -> None:
     refused = 0
     while refused < 12:
         step = random_steps.random_step(rng, rules)
-        if not ask_core(rules, [step])[0].enabled:
+        if core_outcome(rules, step) is None:
             refused += 1
             assert failing_parts(step, rules), step

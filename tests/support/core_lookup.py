@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.diagnose import core_answer
+from canvass.conformance.diagnose import core_allows
 from canvass.steps.answers import StepLookup
-from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
 
 
-def ask_core(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
+def ask_core(rules: Rules, steps: Sequence[Step]) -> list[bool]:
     """Ask the core about steps under given rules."""
-    return [core_answer(rules, step) for step in steps]
+    return [core_allows(rules, step) for step in steps]
 
 
 def _no_parts(*_: object) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.conformance.diagnose import core_answer
+from canvass.conformance.diagnose import core_allows
 from canvass.steps.kernel import Status
 from canvass.steps.step import Sends, Step, question_of, renamed
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
@@ -69,7 +69,7 @@ NUMBERS = [name for name, kept in Member.__annotations__.items() if kept == "Int
 
 def allowed(rules: Rules, step: Step) -> bool:
     """Whether the core allows the step."""
-    return core_answer(rules, step).allowed
+    return core_allows(rules, step)
 
 
 def key_of(step: Step, rules: Rules) -> tuple[int, int] | None:

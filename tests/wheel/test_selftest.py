@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import sys, tempfile
 from pathlib import Path
-from canvass.conformance.diagnose import core_answer
+from canvass.conformance.diagnose import core_allows
 from canvass.selftest import runs
 
 assert runs.__file__.startswith(sys.argv[1]), runs.__file__
-ask_core = lambda rules, steps: [core_answer(rules, step) for step in steps]
+ask_core = lambda rules, steps: [core_allows(rules, step) for step in steps]
 with tempfile.TemporaryDirectory() as folder:
     found = runs.check_runs(Path(folder), good=2, corrupted=16, oracle=ask_core)
 print(found.good, found.corrupted.total(), len(found.wrong))

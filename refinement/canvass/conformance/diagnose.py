@@ -1,8 +1,8 @@
 """The divergences of one run, each at the step where it shows first; and what explains them.
 
 `divergences_of` makes them of what is wrong. `explain_refusal` adds the step, its changes, and the
-outcomes that the spec allows for it, which the oracle gives. That changes no verdict: if the oracle
-fails, only the outcomes are missing.
+outcome that it should have by the core. If the action is not enabled, TLC says why; if TLC cannot
+run, only that is missing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from canvass.cluster.member import Member
+from canvass.cluster.messages import Message
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import HARDENED, Rules
 from canvass.conformance.causality import (
@@ -35,7 +36,6 @@ from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY, Divergenc
 from canvass.steps.answers import StepLookup
 from canvass.steps.frames import Frame, frame_of
 from canvass.steps.kernel import Status, StepColumns
-from canvass.steps.oracle import Answer
 from canvass.steps.step import (
     Question,
     Sends,
@@ -43,7 +43,6 @@ from canvass.steps.step import (
     impossible_field,
     question_of,
     regime,
-    renamed,
     renumbered,
     step_of,
 )
@@ -51,7 +50,6 @@ from canvass.tlc.errors import TlcError
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, NONE, message_id_text
-from canvass.traces.layout import kind as kind_of
 from canvass.traces.parquet import read_runs
 from canvass.traces.schema import Event, Run
 
@@ -287,34 +285,45 @@ def as_if_changed_before(step: Step, frame: Frame) -> Step:
     return replace(step, before=replace(step.before, members=tuple(records), **state))
 
 
-def core_answer(rules: Rules, step: Step) -> Answer:
-    """Give the Python core's answer about one step, for words and for mutants: TLC decides.
+def core_outcome(rules: Rules, step: Step) -> tuple[Member, Sends] | None:
+    """Give the outcome of a step by the Python core, None if its action is not enabled.
 
-    Sends to different members have no order.
+    It is for words and for mutants: TLC decides.
     """
     from canvass.cluster import core
 
     outcome = core.step(rules, step.member, step.before, step.action.value, step.input)
     if outcome is None:
-        return Answer(False, False)
-    sends = tuple((send.to, send.message) for send in outcome.sends)
-    same = sorted(sends, key=lambda s: s[0]) == sorted(step.sends, key=lambda s: s[0])
-    if same and outcome.next == step.after:
-        return Answer(True, True)
-    return Answer(False, True, ((outcome.next, sends),))
+        return None
+    return outcome.next, tuple((send.to, send.message) for send in outcome.sends)
+
+
+def core_allows(rules: Rules, step: Step) -> bool:
+    """Tell whether the Python core allows a step. Sends to different members have no order."""
+    outcome = core_outcome(rules, step)
+    if outcome is None or outcome[0] != step.after:
+        return False
+    return sorted(outcome[1], key=_receiver) == sorted(step.sends, key=_receiver)
+
+
+def _receiver(send: tuple[int, Message]) -> int:
+    return send[0]
 
 
 def _what_was_reported(step: Step, rules: Rules) -> str:
     """Compare a step that TLC has refused with the outcome of the core, which decides nothing."""
-    answer = core_answer(rules, step)
-    if not answer.enabled:
+    outcome = core_outcome(rules, step)
+    if outcome is None:
         before = f"electionState {step.before.election_state.value}, role {step.before.role.value}"
         return f"by the spec this step is not enabled in the state before it ({before})"
-    for after, sends in answer.outcomes:
-        found = tuple(differences(step.before, step.after, after, step.sends, sends))
-        if found:
-            return in_words(found)
-    return "by the spec this step leads to another state"
+    found = _from_outcome(step, outcome)
+    return in_words(found) if found else "by the spec this step leads to another state"
+
+
+def _from_outcome(step: Step, outcome: tuple[Member, Sends]) -> tuple[Difference, ...]:
+    """Give what differs between a step and the outcome that it should have."""
+    after, sends = outcome
+    return tuple(differences(step.before, step.after, after, step.sends, sends))
 
 
 # --- differences of two outcomes ------------------------------------------------------------------
@@ -424,10 +433,10 @@ class RefusedStep(Struct, frozen=True, rename=wire_name):
     failing: tuple[str, ...] = ()
     """If the action is not enabled: the parts of its guard in the spec that hold."""
     alternatives: tuple[tuple[Difference, ...], ...] = ()
-    """For each outcome that the spec allows its differences to the observed one, nearest first."""
+    """For the outcome of the core its differences to the observed one, if the action is enabled."""
     operator: Operator | None = None
     note: str = ""
-    """The reason why there are no alternatives, if the oracle could not be asked."""
+    """The reason why nothing is said of what the spec allows."""
 
 
 def explain_refusal(loaded: RunColumns, divergence: Divergence, lookup: StepLookup) -> RefusedStep:
@@ -461,38 +470,22 @@ def explain_refusal(loaded: RunColumns, divergence: Divergence, lookup: StepLook
 def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any]:
     if wrong := impossible_field(step):
         return {"note": f"{wrong} is out of range, so that the spec has nothing to say"}
-    small, given = renumbered(step)
-    tables = {
-        kind: {rank: number for number, rank in table.items()} for kind, table in given.items()
-    }
-
-    def restored(name: str, value: int) -> int:
-        """Give the number of a rank, or of the next rank: the spec adds one to a term."""
-        table = tables.get(kind_of(name), {})
-        near = (distance for distance in (0, 1, -1) if value - distance in table)
-        return next((table[value - distance] + distance for distance in near), value)
-
-    others = [
-        replace(small, action=action, input=replace(small.input, message=None))
+    silent = replace(step.input, message=None)
+    enabled = [
+        action.value
         for action in ACTIONS
         if ACTION_INPUTS[action].message is None
+        and core_outcome(rules, replace(step, action=action, input=silent)) is not None
     ]
+    if outcome := core_outcome(rules, step):
+        found = _from_outcome(step, outcome)
+        return {
+            "enabled": tuple(enabled),
+            "action_enabled": True,
+            "alternatives": (found,) if found else (),
+        }
     try:
-        answers = lookup.oracle(rules, [small, *others])
-        failing = () if answers[0].enabled else (lookup.guards or failing_parts)(small, rules)
+        failing = (lookup.guards or failing_parts)(renumbered(step)[0], rules)
     except TlcError as error:
         return {"note": f"TLC could not be asked: {error}"}
-    alternatives = []
-    for state, sends in answers[0].outcomes:
-        after, sent = renamed(state, restored), renamed(sends, restored)
-        alternatives.append(tuple(differences(step.before, step.after, after, step.sends, sent)))
-    return {
-        "enabled": tuple(
-            other.action.value
-            for other, answer in zip(others, answers[1:], strict=True)
-            if answer.enabled
-        ),
-        "action_enabled": answers[0].enabled,
-        "failing": failing,
-        "alternatives": tuple(sorted(alternatives, key=len)),
-    }
+    return {"enabled": tuple(enabled), "failing": failing}

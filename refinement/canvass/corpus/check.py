@@ -29,7 +29,7 @@ from canvass.corpus.plan import Unit, UnitKind, chunks
 from canvass.corpus.rows import ANSWER_SCHEMA, to_batches
 from canvass.corpus.storage import on_this_machine
 from canvass.steps.answers import Answers, KeyTable, StepLookup, shipped_answers
-from canvass.steps.oracle import Answer, ask
+from canvass.steps.oracle import ask
 from canvass.steps.step import Step
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def ask_steps(digest: str, batches: Iterable[Any]) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays(columns, schema=ANSWER_SCHEMA)
 
 
-def ask_alone(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
+def ask_alone(rules: Rules, steps: Sequence[Step]) -> list[bool]:
     """Ask TLC; one worker of a user on a machine at a time, as a JVM takes 2 GiB."""
     lock = Path(tempfile.gettempdir()) / f"canvass-oracle-{os.getuid()}.lock"
     with lock.open("w") as file:

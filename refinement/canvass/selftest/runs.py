@@ -28,13 +28,13 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.ports import StepFunction
 from canvass.cluster.rules import Rules
-from canvass.conformance.diagnose import core_answer
+from canvass.conformance.diagnose import core_allows
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal, RecordedRun
 from canvass.simulation.world import Log, World
 from canvass.steps.answers import Ask, StepLookup
-from canvass.steps.oracle import Answer, ask
+from canvass.steps.oracle import ask
 from canvass.steps.step import Step
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
@@ -262,14 +262,14 @@ class CoreThenOracle:
     """Answers with the core, and keeps all steps for the oracle to confirm."""
 
     oracle: Ask = ask
-    given: dict[Rules, dict[Step, Answer]] = field(default_factory=dict)
+    given: dict[Rules, dict[Step, bool]] = field(default_factory=dict)
 
-    def ask(self, rules: Rules, steps: Sequence[Step]) -> list[Answer]:
+    def ask(self, rules: Rules, steps: Sequence[Step]) -> list[bool]:
         """Give the core's answers."""
         known = self.given.setdefault(rules, {})
         for step in steps:
             if step not in known:
-                known[step] = core_answer(rules, step)
+                known[step] = core_allows(rules, step)
         return [known[step] for step in steps]
 
     @property
@@ -280,10 +280,10 @@ class CoreThenOracle:
     def confirm(self) -> list[tuple[Rules, Step]]:
         """Check all steps with the oracle; give the steps on which it and the core disagree."""
 
-        def disputed(item: tuple[Rules, Mapping[Step, Answer]]) -> list[tuple[Rules, Step]]:
+        def disputed(item: tuple[Rules, Mapping[Step, bool]]) -> list[tuple[Rules, Step]]:
             rules, known = item
             answers = zip(known.items(), self.oracle(rules, list(known)), strict=True)
-            return [(rules, step) for (step, core), tlc in answers if core.allowed != tlc.allowed]
+            return [(rules, step) for (step, core), tlc in answers if core != tlc]
 
         with ThreadPoolExecutor(2) as pool:
             return [each for found in pool.map(disputed, self.given.items()) for each in found]

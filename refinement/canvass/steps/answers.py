@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from canvass.cluster.rules import Rules
 from canvass.spec.files import find_file, module_digest, spec_root
 from canvass.steps.frames import tables_as_bytes
-from canvass.steps.oracle import Answer
 from canvass.steps.oracle import ask as ask_tlc
 from canvass.steps.step import Question, Step
 from canvass.traces.columns import Ints, distinct_rows
@@ -294,8 +293,8 @@ _KEY_VERSION: Final = 2
 """Raised when the canonical form or its key changes in another way than by its tables."""
 
 
-Ask = Callable[[Rules, Sequence[Step]], Sequence[Answer]]
-"""Asks an oracle about steps under given rules. Sends to different members have no order."""
+Ask = Callable[[Rules, Sequence[Step]], Sequence[bool]]
+"""Asks an oracle which steps given rules allow. Sends to different members have no order."""
 
 
 Explain = Callable[[Step, Rules], tuple[str, ...]]
@@ -392,7 +391,7 @@ class StepLookup:
             answers = self.oracle(rules, [questions[place].step for place in places])
             if len(answers) != len(places):
                 raise StepLookupError(f"asked for {len(places)} steps, got {len(answers)} answers")
-            out[places] = [answer.allowed for answer in answers]
+            out[places] = answers
         self.asked += len(questions)
         if questions:
             self.remember(_keys(questions), out)

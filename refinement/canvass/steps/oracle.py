@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.spec.files import find_file, module_folders
-from canvass.steps.step import Sends, Step, flat_member, flat_message, input_cells
+from canvass.steps.step import Step, flat_member, flat_message, input_cells
 from canvass.tlc.errors import TlcError
 from canvass.tlc.values import Value
 from canvass.traces.actions import ACTIONS
-from canvass.traces.columns import member_of, message_from
-from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
 
 if TYPE_CHECKING:
     from canvass.tlc.config import TlcConfig
@@ -108,21 +104,8 @@ def config_of(rules: Rules) -> TlcConfig:
     return TlcConfig(constants={**constants_of(rules), "Steps": "<- GivenSteps"})
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer about one step.
-
-    ``outcomes`` are those of the spec, given only if the step is not allowed; empty if the action
-    is not enabled.
-    """
-
-    allowed: bool
-    enabled: bool
-    outcomes: tuple[tuple[Member, Sends], ...] = ()
-
-
-def ask(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
-    """Ask TLC about steps, in as many runs as it takes.
+def ask(rules: Rules, steps: Sequence[Step]) -> list[bool]:
+    """Ask TLC whether the spec allows steps, in as many runs as it takes.
 
     Parameters
     ----------
@@ -133,8 +116,8 @@ def ask(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
 
     Returns
     -------
-    list of Answer
-        In the order of the steps.
+    list of bool
+        Whether each step is allowed, in the order of the steps.
 
     Raises
     ------
@@ -143,13 +126,13 @@ def ask(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     TlcError
         If Java or the jar is missing.
     """
-    answers: list[Answer] = []
+    answers: list[bool] = []
     for start in range(0, len(steps), BATCH_STEPS):
         answers += _ask_batch(rules, steps[start : start + BATCH_STEPS])
     return answers
 
 
-def _ask_batch(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
+def _ask_batch(rules: Rules, steps: Sequence[Step]) -> list[bool]:
     from canvass.tlc.results import Outcome
     from canvass.tlc.workspace import SHORT_RUN
 
@@ -157,7 +140,7 @@ def _ask_batch(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     values, result, foreign = printed_by(
         _ROOT_MODULE, module_text(steps), config_of(rules), **options
     )
-    given = dict(_answer(value, rules.member_count) for value in values)
+    given = dict(map(_answer, values))
     if result.outcome is not Outcome.SUCCESS or len(given) != len(steps):
         reason = result.message
         if foreign:
@@ -245,38 +228,13 @@ def _cells(step: Step) -> list[int]:
     return cells
 
 
-def _answer(value: Value, member_count: int) -> tuple[int, Answer]:
+def _answer(value: Value) -> tuple[int, bool]:
+    """Give the number of a step, and whether it is allowed.
+
+    TLC also prints the number of outcomes of the spec, and of a refused step what they are.
+    """
     if not isinstance(value, tuple) or len(value) != 4:
         raise OracleError(f"TLC printed what the oracle does not: {value!a}")
-    number, count, right, outcomes = value
+    number, _, right, _ = value
     assert isinstance(number, int)
-    assert isinstance(outcomes, frozenset)
-    own = tuple(_outcome(outcome, member_count) for outcome in outcomes)
-    return number, Answer(right == 1, count != 0, own)
-
-
-def _flat(value: Value) -> Iterator[int]:
-    if isinstance(value, int):
-        yield int(value)
-    else:
-        assert isinstance(value, tuple)
-        for part in value:
-            yield from _flat(part)
-
-
-def _outcome(value: Value, member_count: int) -> tuple[Member, Sends]:
-    assert isinstance(value, tuple)
-    state, sends = value
-    assert isinstance(sends, tuple)
-    cells = list(_flat(state))
-    records = len(STATE_COLUMNS)
-    length = records + len(MEMBER_COLUMNS) * member_count
-    width = len(MEMBER_COLUMNS)
-    member = member_of(
-        cells[:records],
-        [cells[at : at + width] for at in range(records, length, width)],
-        [cells[at : at + 3] for at in range(length + 1, len(cells), 3)],
-    )
-    assert isinstance(sends[1], tuple)
-    flat = [list(_flat(send)) for send in sends[1]]
-    return member, tuple((receiver, message_from(code, fields)) for receiver, code, *fields in flat)
+    return number, right == 1

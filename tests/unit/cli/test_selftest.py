@@ -11,7 +11,6 @@ import pytest
 
 from canvass.selftest import runs
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, RecordedRun
-from canvass.steps.oracle import Answer
 from support.core_lookup import ask_core
 
 Command = Callable[..., tuple[int, str, str]]
@@ -64,7 +63,7 @@ def test_a_corrupted_run_that_conforms_is_reported(
 def test_an_oracle_that_contradicts_the_core_is_reported(tmp_path: Path) -> None:
     def contrary(rules: Any, steps: Any) -> list[Any]:
         answers = ask_core(rules, steps)
-        return [Answer(not answers[0].allowed, True), *answers[1:]]
+        return [not answers[0], *answers[1:]]
 
     found = runs.check_runs(tmp_path, good=2, corrupted=0, oracle=contrary)
 

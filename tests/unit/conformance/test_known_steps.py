@@ -35,7 +35,6 @@ from canvass.steps.answers import (
     shipped_answers,
     spec_digest,
 )
-from canvass.steps.oracle import Answer
 from canvass.steps.step import Question, Step, question_of
 from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
@@ -110,7 +109,7 @@ def test_a_run_of_known_steps_is_checked_without_an_oracle(tmp_path: Path) -> No
     record_run(run, Rules(3), 1, 200, faults=0.05, run_id="run")
     steps = distinct_steps(run)
 
-    def fails(_: Rules, steps: Sequence[Step]) -> list[Answer]:
+    def fails(_: Rules, steps: Sequence[Step]) -> list[bool]:
         raise AssertionError(f"asked about {len(steps)} steps")
 
     found = check_corpus([run], StepLookup(fails, answers=Answers(shipped=table_of(steps))))
