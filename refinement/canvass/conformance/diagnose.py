@@ -485,7 +485,7 @@ def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any
             "alternatives": (found,) if found else (),
         }
     try:
-        failing = (lookup.guards or failing_parts)(renumbered(step)[0], rules)
+        failing = (lookup.guards or failing_parts)(renumbered(step), rules)
     except TlcError as error:
         return {"note": f"TLC could not be asked: {error}"}
     return {"enabled": tuple(enabled), "failing": failing}

@@ -172,8 +172,8 @@ def ranks(values: Iterable[int], *, terms: bool) -> dict[int, int]:
     return fixed | dict(zip(others, places, strict=True))
 
 
-def renumbered(step: Step) -> tuple[Step, dict[NumberKind, dict[int, int]]]:
-    """Replace terms and positions by their ranks; give the rank of each number, too.
+def renumbered(step: Step) -> Step:
+    """Replace terms and positions by their ranks.
 
     A field that holds what no member of the cluster can have there becomes -1.
     """
@@ -193,7 +193,7 @@ def renumbered(step: Step) -> tuple[Step, dict[NumberKind, dict[int, int]]]:
             return tables[kind][value]
         return NULL_VALUE if impossible(kind, value, NULL_VALUE, count) else value
 
-    return renamed(step, rename), tables
+    return renamed(step, rename)
 
 
 def smallest(step: Step) -> Step:
@@ -202,7 +202,7 @@ def smallest(step: Step) -> Step:
         name: getattr(step.input, name) for name in ACTION_INPUTS[step.action].fields
     }
     given = replace(NO_INPUT, message=step.input.message, **read)
-    return renumbered(replace(step, input=given))[0]
+    return renumbered(replace(step, input=given))
 
 
 def impossible_field(step: Step, fields: Collection[str] | None = None) -> str:

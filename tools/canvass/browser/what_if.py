@@ -286,7 +286,7 @@ def why_not(world: World, i: int, action: Action) -> api.WhyNot:
         note = f"The cluster does not let member {i}: {note}."
     else:
         x = max(inputs, key=_permits)
-        small, _ = renumbered(Step(i, s, action, x, s, ()))
+        small = renumbered(Step(i, s, action, x, s, ()))
         trees = {"s": msgspec.to_builtins(s), "x": msgspec.to_builtins(x)}
         try:
             found = guard_parts(small, world.rules)
