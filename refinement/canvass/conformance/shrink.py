@@ -14,12 +14,10 @@ it. The result has no step that was not recorded.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -29,9 +27,7 @@ from canvass.conformance.verdict import Divergence, RunVerdict
 from canvass.conformance.verify import decide
 from canvass.lanes.of_run import RunLanes
 from canvass.steps.answers import StepLookup
-from canvass.traces.ndjson import EventWriter
-from canvass.traces.run import RUN_FILE
-from canvass.traces.schema import Event, FactKind, Run, encode
+from canvass.traces.schema import Event, FactKind, Run
 
 Streams = Mapping[int, Sequence[Event]]
 """The events of each member."""
@@ -242,23 +238,3 @@ def _events(streams: Streams, kept: Kept) -> dict[int, list[Event]]:
             last = place
         found[member] = events
     return found
-
-
-def write_run(run: Run, events: Mapping[int, Iterable[Event]], folder: Path) -> None:
-    """Write a run folder.
-
-    Raises
-    ------
-    FileExistsError
-        If there is one already.
-    """
-    folder.mkdir(parents=True)
-    try:
-        (folder / RUN_FILE).write_bytes(encode(run) + b"\n")
-        for member, stream in events.items():
-            # The events came from a reader, so that they need no check.
-            with EventWriter(folder / f"member-{member}.ndjson", member) as writer:
-                writer.write([*stream])
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise

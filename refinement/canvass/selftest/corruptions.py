@@ -14,22 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
-from canvass.cluster import core
 from canvass.cluster.member import Member, new_member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
+from canvass.conformance.diagnose import core_allows
 from canvass.conformance.verdict import MESSAGE_CAUSALITY, DivergenceClass, RunVerdict, Verdict
-from canvass.traces.schema import (
-    Event,
-    Run,
-    encode,
-    to_core_input,
-)
+from canvass.steps.step import Step
+from canvass.traces.run import RunFolder, write_run
+from canvass.traces.schema import Event, Run, encode, to_core_input
 
-_EVENTS: Final = msgspec.json.Decoder(Event)
 Streams = dict[int, list[Event | bytes]]
 """The events of each member's stream; or bytes, a line that is no event."""
 
@@ -47,18 +42,14 @@ class RecordedRun:
     @classmethod
     def read(cls, folder: Path) -> RecordedRun:
         """Read a run of plain streams."""
-        run = msgspec.json.decode((folder / "run.json").read_bytes(), type=Run)
-        streams = {
-            member: _EVENTS.decode_lines((folder / f"member-{member}.ndjson").read_bytes())
-            for member in range(run.member_count)
-        }
+        found = RunFolder(folder).load()
         receivers = {
             event.input.id: (member, event.step)
-            for member, events in streams.items()
+            for member, events in found.events.items()
             for event in events
             if event.input.id
         }
-        return cls(run, streams, run.rules, receivers)
+        return cls(found.run, found.events, found.run.rules, receivers)
 
     def state_after(self, member: int, step: int) -> Member:
         """Give the state after a step; for a negative ``step``, the state on an empty disk."""
@@ -67,17 +58,11 @@ class RecordedRun:
         return self.streams[member][step].state
 
     def allows(self, member: int, before: Member, event: Event) -> bool:
-        """Tell whether the core takes the step from ``before``.
-
-        The order of sends to different receivers does not matter.
-        """
+        """Tell whether the core takes the step from ``before``."""
+        sends = tuple((send.to, send.message) for send in event.sends)
         given = to_core_input(event.input)
-        outcome = core.step(self.rules, member, before, event.action.value, given)
-        if outcome is None or outcome.next != event.state:
-            return False
-        expected = sorted(((s.to, s.message) for s in outcome.sends), key=lambda send: send[0])
-        sent = [(send.to, send.message) for send in event.sends]
-        return expected == sorted(sent, key=lambda send: send[0])
+        step = Step(member, before, event.action, given, event.state, sends)
+        return core_allows(self.rules, step)
 
     def is_received(self, event: Event) -> bool:
         """Tell whether a member received a message that the step sent."""
@@ -104,12 +89,7 @@ class RecordedRun:
 
     def write(self, folder: Path, run_id: str, streams: Streams) -> None:
         """Write a run with these streams and this id."""
-        folder.mkdir(parents=True)
-        run = replace(self.run, run_id=run_id)
-        (folder / "run.json").write_bytes(encode(run) + b"\n")
-        for member, own in streams.items():
-            lines = (each if isinstance(each, bytes) else encode(each) for each in own)
-            (folder / f"member-{member}.ndjson").write_bytes(b"".join(s + b"\n" for s in lines))
+        write_run(replace(self.run, run_id=run_id), streams, folder)
 
 
 STEP: Final = DivergenceClass.IMPLEMENTATION_STEP

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from canvass.traces.columns import EventColumns, read_columns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import MAX_RUN_JSON_BYTES, MAX_RUNS
 from canvass.traces.ndjson import EventReader, decode_run
-from canvass.traces.schema import Event, Fact, FactKind, Run, Source
+from canvass.traces.schema import Event, Fact, FactKind, Run, Source, encode
 from canvass.traces.streams import StreamFile, read_small
 
 RUN_FILE: Final = "run.json"
@@ -160,6 +160,25 @@ class RunFolder:
             for member_id in self.streams
         }
         return LoadedRun(self.run, events, tuple(self.facts))
+
+
+def write_run(run: Run, events: Mapping[int, Iterable[Event | bytes]], folder: Path) -> None:
+    """Write a new run folder of plain streams.
+
+    Parameters
+    ----------
+    run
+        The contents of ``run.json``.
+    events
+        The events of each member with a stream, which are not checked; bytes are a line as it is.
+    folder
+        The folder, which must not exist.
+    """
+    folder.mkdir(parents=True)
+    (folder / RUN_FILE).write_bytes(encode(run) + b"\n")
+    for member, stream in events.items():
+        lines = (each if isinstance(each, bytes) else encode(each) for each in stream)
+        (folder / f"member-{member}.ndjson").write_bytes(b"".join(line + b"\n" for line in lines))
 
 
 def _holds_run(entry: os.DirEntry[str]) -> bool:

@@ -19,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster.messages import Vote
-from canvass.conformance.shrink import write_run
 from canvass.traces import layout, parquet
 from canvass.traces.actions import Action
 from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_of, to_table
@@ -32,7 +31,7 @@ from canvass.traces.parquet import (
     column_problems,
     write_dataset,
 )
-from canvass.traces.run import Corpus, RunFolder
+from canvass.traces.run import Corpus, RunFolder, write_run
 from canvass.traces.schema import Event, Fact, FactKind, Input, Run, encode
 from support.examples import examples
 from support.trace_events import plain_event, run_of, streams

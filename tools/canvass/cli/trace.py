@@ -144,7 +144,8 @@ def shrink(
     from canvass.conformance import shrink as shrinking
     from canvass.conformance.diagnose import load
     from canvass.conformance.verify import check_units, make_lookup
-    from canvass.traces.run import RunFolder
+    from canvass.traces.run import RunFolder, write_run
+    from canvass.traces.streams import written_aside
 
     if out.exists():
         raise CommandError(f"{out} exists; name a new folder")
@@ -160,7 +161,8 @@ def shrink(
         stages.stage("shrinking")
         say = lambda count: stages.detail(f"{count:,} events")  # noqa: E731
         shrunk = shrinking.shrink(loaded, streams, found, lookup, say)
-    shrinking.write_run(shrunk.run, shrunk.events, out)
+    with written_aside(out) as folder:
+        write_run(shrunk.run, shrunk.events, folder)
     _show(shrunk, out)
 
 
