@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -29,7 +28,7 @@ from canvass.conformance.causality import Order, cut_short, order_causes
 from canvass.conformance.findings import Findings, RunFindings
 from canvass.conformance.safety_monitors import Violation, asked_in_part, not_asked, violations
 from canvass.conformance.sequence import Sequence, digest, steps_of
-from canvass.conformance.verdict import Divergence, RunVerdict, Verdict, verdict_on
+from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
 from canvass.steps.answers import (
     ALLOWED,
     NO_ANSWERS,
@@ -298,14 +297,6 @@ class Checker:
         if count <= 2:
             check.wrong[place] = step_of(steps, row)
 
-    def _is_allowed(self, check: RunCheck, asked: Question) -> bool:
-        """Tell whether a step that is not in the run is allowed; it is open if nothing says so."""
-        (code,) = self._answers.look_up(np.array([asked.key], dtype=np.uint64)).tolist()
-        if code == UNKNOWN:
-            check.open_steps.add(asked.key)
-            self._open[asked.key] = asked
-        return bool(code != REFUSED)
-
     # --- whole runs -------------------------------------------------------------------------------
 
     def _end_run(self, check: RunCheck, facts: tuple[Fact, ...]) -> None:
@@ -331,9 +322,8 @@ class Checker:
             from canvass.conformance.diagnose import divergences_of
 
             rows = np.array(sorted(check.wrong), dtype=np.int64)
-            allowed = partial(self._is_allowed, check)
             step_of = check.wrong.__getitem__
-            divergences = divergences_of(run, sequence, order, broken, rows, step_of, allowed)
+            divergences = divergences_of(run, sequence, order, broken, rows, step_of)
         check.found = verdict_of(
             *(run, check.path),
             events=check.events,
@@ -374,12 +364,17 @@ def verdict_of(
     """Give the verdict on a run that could be read, with what limits it.
 
     These are the names of the safety properties that were not checked in full, and the releases
-    that wrote the logs of an imported run. An imported run that lacks something is incomplete.
+    that wrote the logs of an imported run. A divergence outweighs what is missing. A run that lacks
+    something is incomplete, also if its import says so, or ``unchecked`` steps have no known state
+    before them.
     """
-    verdict, reason = verdict_on(diverges=diverges, facts=facts, unchecked=unchecked), ""
-    if run.missing and not diverges:
-        verdict, reason = Verdict.INCOMPLETE, "; ".join(run.missing)
-    elif run.disk_replaced and not diverges:
+    lacks, reason = bool(facts or unchecked or run.missing), ""
+    verdict = Verdict.INCOMPLETE if lacks else Verdict.CONFORMS
+    if diverges:
+        verdict = Verdict.DIVERGES
+    elif run.missing:
+        reason = "; ".join(run.missing)
+    elif run.disk_replaced:
         reason = "remark: " + "; ".join(map(str, run.disk_replaced))
     unknown, whole = run.initial != "empty", all(complete_members(run, facts))
     return RunVerdict(

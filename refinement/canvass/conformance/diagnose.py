@@ -53,9 +53,6 @@ from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, NONE, message_id
 from canvass.traces.parquet import read_runs
 from canvass.traces.schema import Event, Run
 
-Allowed = Callable[[Question], bool]
-"""Tells of a step whether the spec allows it."""
-
 MAX_DIVERGENCES: Final = 20
 _LOG_PROBLEMS: Final = frozenset({NOT_WRITTEN, NO_LEADER, *JOINING_PROBLEMS})
 HAZARDS_OF: Final = {
@@ -121,7 +118,6 @@ def divergences_of(
     broken: Iterable[Violation],
     wrong: Ints,
     step_of: Callable[[int], Step],
-    allowed: Allowed,
 ) -> tuple[Divergence, ...]:
     """Give the divergences of a run in the order of causes: the first of each kind and name.
 
@@ -137,11 +133,9 @@ def divergences_of(
         Rows of steps that are not allowed: for each member and action at least two, if there are.
     step_of
         Gives the step of a row of ``wrong``.
-    allowed
-        Decides variants of these steps.
     """
     found = [
-        *_steps(run, sequence, order, wrong, step_of, allowed),
+        *_steps(run, sequence, order, wrong, step_of),
         *_receipts(sequence, order),
         *(_violation(sequence, order, each) for each in broken),
     ]
@@ -228,10 +222,9 @@ def _steps(
     order: Order,
     wrong: Ints,
     step_of: Callable[[int], Step],
-    allowed: Allowed,
 ) -> Iterator[Divergence]:
     for row in _first_rows(sequence.action, order, wrong):
-        kind, text = _what_is_wrong(step_of(row), run, allowed)
+        kind, text = _what_is_wrong(step_of(row), run)
         name = ACTION_NAMES[int(sequence.action[row])]
         yield _at(sequence, order, row, kind, name, text)
 
@@ -249,7 +242,7 @@ def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
     return chosen[:MAX_DIVERGENCES]
 
 
-def _what_is_wrong(step: Step, run: Run, allowed: Allowed) -> tuple[DivergenceClass, str]:
+def _what_is_wrong(step: Step, run: Run) -> tuple[DivergenceClass, str]:
     """Give the class of a wrong step, and a text that says what is wrong."""
     rules = run.rules
     frame = frame_of(step.action, regime(step), shows_votes=rules.is_hardened("HZ11"))
@@ -262,8 +255,7 @@ def _what_is_wrong(step: Step, run: Run, allowed: Allowed) -> tuple[DivergenceCl
         rest = as_if_changed_before(step, frame)
         fields = [one.field for one in differences(step.before, rest.before, step.before, (), ())]
         text = f"this step cannot change {', '.join(fields)}; the trace reports a change"
-        asked = question_of(rest, rules)
-        if isinstance(asked, Question) and allowed(asked):
+        if isinstance(question_of(rest, rules), Question) and core_allows(rules, rest):
             text += "; the rest of the step is allowed, so that a step before it is not recorded"
             return DivergenceClass.INSTRUMENTATION_GAP, text
         return DivergenceClass.IMPLEMENTATION_STEP, text

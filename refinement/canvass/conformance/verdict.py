@@ -1,11 +1,11 @@
 """The verdict on a run and its parts: plain records, as they are published.
 
-Nothing is checked here. `verdict_on` decides which verdict follows from the findings.
+Nothing is checked here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
@@ -175,23 +175,6 @@ class CorpusVerdict(Record, frozen=True):
     def exit_code(self) -> int:
         """The exit code of a command: the worst of all, 2 if nothing was checked."""
         return exit_code(run.verdict for run in self.runs)
-
-
-def verdict_on(*, diverges: bool, facts: Sequence[Fact], unchecked: int) -> Verdict:
-    """Decide the verdict on a run that could be read: a divergence outweighs what is missing.
-
-    Parameters
-    ----------
-    diverges
-        Whether anything is wrong: a step, a message or a safety property.
-    facts
-        The missing parts of the run.
-    unchecked
-        The number of steps that could not be checked, because the state before them is missing.
-    """
-    if diverges:
-        return Verdict.DIVERGES
-    return Verdict.INCOMPLETE if facts or unchecked else Verdict.CONFORMS
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:

@@ -184,4 +184,4 @@ def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ARG001 - nam
     """Add the coverage of a worker of pytest-xdist."""
     output = getattr(node, "workeroutput", {}).get("canvass")
     if output:
-        node.config.stash[_SESSION].coverage.add_builtins(output)
+        node.config.stash[_SESSION].coverage.add(**output)

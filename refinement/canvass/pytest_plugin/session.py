@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -29,37 +29,25 @@ _LISTED: Final = 12
 
 @dataclass(slots=True)
 class Coverage:
-    """Counts of checked runs, and the covered actions and steps. Coverages can be added."""
+    """Counts of checked runs by verdict, and of their events by action."""
 
     verdicts: Counter[str] = field(default_factory=Counter)
-    events: int = 0
-    actions: set[str] = field(default_factory=set)
+    actions: Counter[str] = field(default_factory=Counter)
 
-    def add(self, verdict: str, events: int, actions: Iterable[str]) -> None:
-        """Add one run."""
-        self.verdicts[verdict] += 1
-        self.events += events
-        self.actions |= set(actions)
+    def add(self, verdicts: Mapping[str, int], actions: Mapping[str, int]) -> None:
+        """Add runs and events."""
+        self.verdicts.update(verdicts)
+        self.actions.update(actions)
 
-    def to_builtins(self) -> dict[str, Any]:
-        """Give the coverage in a form that another process can read."""
-        return {
-            "verdicts": dict(self.verdicts),
-            "events": self.events,
-            "actions": sorted(self.actions),
-        }
-
-    def add_builtins(self, counts: Mapping[str, Any]) -> None:
-        """Add the coverage of another process."""
-        self.verdicts.update(counts["verdicts"])
-        self.events += counts["events"]
-        self.actions |= set(counts["actions"])
+    def to_builtins(self) -> dict[str, dict[str, int]]:
+        """Give the arguments of `add` in a form that another process can read."""
+        return {"verdicts": dict(self.verdicts), "actions": dict(self.actions)}
 
     def lines(self, every_action: Iterable[str]) -> Iterator[str]:
         """Write the coverage, line by line."""
         runs = sum(self.verdicts.values())
         verdicts = ", ".join(f"{count:,} {name}" for name, count in sorted(self.verdicts.items()))
-        checked = f"{counted(runs, 'run')} checked, {counted(self.events, 'event')}"
+        checked = f"{counted(runs, 'run')} checked, {counted(self.actions.total(), 'event')}"
         yield f"{checked}: {verdicts}"
         actions = list(every_action)
         never = [name for name in actions if name not in self.actions]
@@ -174,9 +162,8 @@ class Session:
             pytest.fail(f"canvass: {error}", pytrace=False)
         (run,) = findings.runs
         result = run.verdict
-        taken = run.actions.nonzero()[0].tolist() if result.events else []
-        every = _every_action()
-        self.coverage.add(result.verdict.value, result.events, (every[code] for code in taken))
+        taken = zip(_every_action(), run.actions.tolist(), strict=True) if result.events else ()
+        self.coverage.add({result.verdict.value: 1}, {name: n for name, n in taken if n})
         return Checked(path, result)
 
     def failure_text(self, checked: Checked, shown: Path) -> str:

@@ -22,7 +22,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,19 +43,9 @@ EDGES_FILE: Final = "key-edges.npy"
 class KeyTable:
     """Keys in ascending order, and for each the number of an edge that has it."""
 
-    def __init__(
-        self, keys: NDArray[np.uint64], edges: NDArray[np.int64], folder: Path | None = None
-    ) -> None:
-        self._first = keys[0]
-        self._second = keys[1]
+    def __init__(self, halves: NDArray[np.uint64], edges: NDArray[np.int64]) -> None:
+        self._halves = halves
         self.edges = edges
-        self._folder = folder
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the name of the folder instead of the arrays, if there is a folder."""
-        if self._folder is not None:
-            return KeyTable.open, (self._folder,)
-        return KeyTable, (np.stack([self._first, self._second]), self.edges)
 
     def __len__(self) -> int:
         """Count the keys."""
@@ -64,7 +54,7 @@ class KeyTable:
     @property
     def keys(self) -> NDArray[np.uint64]:
         """The keys, one for each row."""
-        return np.stack([self._first, self._second], axis=1)
+        return self._halves.T
 
     @classmethod
     def build(cls, keys: NDArray[np.uint64], edges: NDArray[np.int64]) -> KeyTable:
@@ -81,12 +71,11 @@ class KeyTable:
         return cls(
             np.load(folder / KEYS_FILE, mmap_mode="r"),
             np.load(folder / EDGES_FILE, mmap_mode="r"),
-            folder,
         )
 
     def save(self, folder: Path) -> None:
         """Write the table to a folder."""
-        np.save(folder / KEYS_FILE, np.stack([self._first, self._second]))
+        np.save(folder / KEYS_FILE, self._halves)
         np.save(folder / EDGES_FILE, self.edges)
 
     def lookup(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -94,16 +83,17 @@ class KeyTable:
         out = np.full(len(keys), -1, dtype=np.int64)
         if not len(self):
             return out
+        first, second = self._halves
         # Keys with the same first half are neighbours. They are extremely rare, so the loop nearly
         # always ends after its first round.
-        at = np.searchsorted(self._first, keys[:, 0])
+        at = np.searchsorted(first, keys[:, 0])
         open_rows = np.arange(len(keys))
         while len(open_rows):
             inside = at < len(self)
             open_rows, at = open_rows[inside], at[inside]
-            same = self._first[at] == keys[open_rows, 0]
+            same = first[at] == keys[open_rows, 0]
             open_rows, at = open_rows[same], at[same]
-            hit = self._second[at] == keys[open_rows, 1]
+            hit = second[at] == keys[open_rows, 1]
             out[open_rows[hit]] = self.edges[at[hit]]
             open_rows, at = open_rows[~hit], at[~hit] + 1
         return out

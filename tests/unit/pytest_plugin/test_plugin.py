@@ -405,10 +405,10 @@ def test_the_seed_is_a_hash_of_the_name_or_the_given_one(request: pytest.Fixture
 
 def test_coverage_of_several_processes_adds_up() -> None:
     one, other = Coverage(), Coverage()
-    one.add("CONFORMS", 3, ["Canvass"])
-    other.add("CONFORMS", 4, ["Nominate"])
+    one.add({"CONFORMS": 1}, {"Canvass": 3})
+    other.add({"CONFORMS": 1}, {"Nominate": 4})
 
-    one.add_builtins(json.loads(json.dumps(other.to_builtins())))
+    one.add(**json.loads(json.dumps(other.to_builtins())))
 
     assert list(one.lines(["Canvass", "Nominate", "OnVote"])) == [
         "2 runs checked, 7 events: 2 CONFORMS",
