@@ -28,7 +28,6 @@ from canvass.spec.files import module_digest, spec_root
 from canvass.steps.answers import (
     ALLOWED,
     IN_TABLE,
-    NO_ANSWERS,
     REFUSED,
     RULE_MODULES,
     Answers,
@@ -347,9 +346,8 @@ def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True
         folder = (cache or default_cache()) if keep else None
     except RuntimeError as error:  # There is no home folder.
         warnings.warn(f"no cache of TLC's answers: {error}", AnswersWarning, stacklevel=2)
-    shipped = shipped_answers(spec_digest()) if keep else NO_ANSWERS
-    answers = Answers({str(path): _open_keys(path) for path in graphs}, shipped)
-    return StepLookup(cache=folder, answers=answers)
+    shipped = [shipped_answers(spec_digest())] if keep else []
+    return StepLookup(cache=folder, answers=Answers((*map(_open_keys, graphs), *shipped)))
 
 
 def _open_keys(path: Path) -> KeyTable:

@@ -73,8 +73,8 @@ class TaskChecker:
     @property
     def answers(self) -> Answers:
         """The tables in which steps are looked up."""
-        graphs = make_lookup(self.graphs, None, keep=False).answers.graphs
-        return Answers(graphs, shipped_answers(self.digest), self.known)
+        graphs = make_lookup(self.graphs, None, keep=False).answers.allowed
+        return Answers((*graphs, shipped_answers(self.digest)), self.known)
 
 
 def unit_table(tasks: Sequence[Sequence[Unit]]) -> Any:

@@ -17,7 +17,7 @@ import hashlib
 import os
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -125,16 +125,13 @@ class Answers:
 
     Parameters
     ----------
-    graphs
-        The keys of state graphs, by the names of the graphs. Their edges are allowed steps.
-    shipped
-        The answers that ship with canvass; all of them are allowed steps.
+    allowed
+        Tables of allowed steps: the edges of state graphs, and the answers that ship with canvass.
     known
         More answers: 1 for an allowed step, 0 for a refused one.
     """
 
-    graphs: Mapping[str, KeyTable] = field(default_factory=dict)
-    shipped: KeyTable = NO_ANSWERS
+    allowed: tuple[KeyTable, ...] = ()
     known: KeyTable = NO_ANSWERS
 
     def look_up(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
@@ -143,7 +140,7 @@ class Answers:
         A step that is in no graph is unknown, not refused: a graph has bounds.
         """
         out = np.full(len(keys), UNKNOWN, dtype=np.int8)
-        for table in (*self.graphs.values(), self.shipped):
+        for table in self.allowed:
             out[table.lookup(keys) >= 0] = IN_TABLE
         open_keys = np.flatnonzero(out == UNKNOWN)
         out[open_keys] = self.known.lookup(keys[open_keys])

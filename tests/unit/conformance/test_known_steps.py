@@ -112,12 +112,12 @@ def test_a_run_of_known_steps_is_checked_without_an_oracle(tmp_path: Path) -> No
     def fails(_: Rules, steps: Sequence[Step]) -> list[bool]:
         raise AssertionError(f"asked about {len(steps)} steps")
 
-    found = check_corpus([run], StepLookup(fails, answers=Answers(shipped=table_of(steps))))
+    found = check_corpus([run], StepLookup(fails, answers=Answers((table_of(steps),))))
 
     assert found.runs[0].verdict is Verdict.CONFORMS
     assert found.counts.found_in_table == found.counts.distinct_steps == len(steps)
     with pytest.raises(AssertionError, match="asked about 1 steps"):
-        check_corpus([run], StepLookup(fails, answers=Answers(shipped=table_of(steps[1:]))))
+        check_corpus([run], StepLookup(fails, answers=Answers((table_of(steps[1:]),))))
 
 
 def test_each_distinct_step_of_several_runs_counts_once(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_each_distinct_step_of_several_runs_counts_once(tmp_path: Path) -> None:
         record_run(tmp_path / name, Rules(3), 1, 100, faults=0.05, run_id=name)
     steps = distinct_steps(tmp_path / "a")
     half = table_of(steps[::2])
-    lookup = dataclasses.replace(core_lookup(), answers=Answers(shipped=half))
+    lookup = dataclasses.replace(core_lookup(), answers=Answers((half,)))
     units = [tmp_path / "a", tmp_path / "b"]
 
     first = check_units(units, lookup).counts

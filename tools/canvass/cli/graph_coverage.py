@@ -84,7 +84,7 @@ def coverage(
     if not isinstance(opened, MemberView):
         raise CommandError(f"{graph}: steps of runs are found in graphs of a member only")
     table, arrays = open_keys(graph), open_graph(graph)
-    findings = read_and_check(units_of(corpora), Answers(graphs={str(graph): table}))
+    findings = read_and_check(units_of(corpora), Answers((table,)))
     verdicts = [found.verdict for found in findings.runs]
     malformed = sum(verdict.verdict is Verdict.MALFORMED for verdict in verdicts)
     events = sum(verdict.events for verdict in verdicts)
