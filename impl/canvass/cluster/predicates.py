@@ -99,14 +99,6 @@ def has_recording(s: Member) -> bool:
     return bool(s.recording_log) or s.recorded_position > s.snapshot_log_position
 
 
-def may_commit_fall(rules: Rules, s: Member) -> bool:
-    """Whether a step of the process may lower the commit position of member ``s``.
-
-    A leader of 1.49 sets it to the quorum position (``CommitRises`` of the spec).
-    """
-    return rules.is_149 and s.role is Role.LEADER
-
-
 def compare_log(term_1: int, position_1: int, term_2: int, position_2: int) -> int:
     """Compare two logs by their last term, then by their length.
 

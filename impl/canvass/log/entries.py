@@ -22,7 +22,6 @@ FRAME_HEADER_LENGTH: Final = 32
 FRAME_ALIGNMENT: Final = 32
 SCHEMA_ID: Final = 111
 """The schema id of Aeron Cluster."""
-_FIRST_FIELD: Final = struct.Struct("<q")
 _HEADER: Final = struct.Struct("<HHHH")
 """Block length, template id, schema id, version."""
 _LENGTH: Final = struct.Struct("<I")
@@ -263,12 +262,6 @@ def aligned_length(payload_length: int) -> int:
     """The length of an entry in the log, with its frame header and padding."""
     length = FRAME_HEADER_LENGTH + payload_length
     return (length + FRAME_ALIGNMENT - 1) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
-
-
-def leadership_term_of(data: bytes) -> int:
-    """The leadership term of an encoded log message, which is its first field."""
-    found: int = _FIRST_FIELD.unpack_from(data, _HEADER.size)[0]
-    return found
 
 
 def opens_term(data: bytes) -> bool:

@@ -45,14 +45,12 @@ class HeldRecorder:
     ----------
     last, previous
         The states after the last step and after the one before.
-    steps
-        The number of steps.
     """
 
     def __init__(self, recorder: StepRecorder | None) -> None:
         self._recorder = recorder
         self._held: Callable[[], int] | None = None
-        self._number = self._held_from = self.steps = 0
+        self._number = self._held_from = 0
         self.last: Member | None = None
         self.previous: Member | None = None
 
@@ -64,13 +62,11 @@ class HeldRecorder:
         self.previous, self.last = self.last, state
         self._held_from = self._number
         self._number += len(facts.get("sends", ()))
-        self.steps += 1
         return self._held_from
 
     def forget_last(self) -> None:
         """Drop the held step."""
         self._held, self.last, self._number = None, self.previous, self._held_from
-        self.steps -= 1
 
     def flush(self) -> None:
         """Record the held step."""
