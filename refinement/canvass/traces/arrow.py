@@ -87,29 +87,35 @@ def _struct(columns: Sequence[str]) -> Any:
     return pa.list_(pa.field("element", pa.struct(fields), nullable=False))
 
 
+def _flat(member_count: int) -> list[tuple[str, Sequence[str]]]:
+    """Return the flat columns after the first ones: prefix, and names."""
+    members = [(f"member_{member}_", MEMBER_COLUMNS) for member in range(member_count)]
+    flat = ("input_", INPUT_COLUMNS), ("message_", MESSAGE_COLUMNS), ("state_", STATE_COLUMNS)
+    return [*flat, *members]
+
+
+_LISTS: Final = (
+    ("recording_log", "log_offsets", "log", LOG_COLUMNS),
+    ("sends", "send_offsets", "sends", MESSAGE_COLUMNS),
+    ("log_checksums", "checksum_offsets", "checksums", CHECKSUM_COLUMNS),
+)
+"""The columns of lists: their offsets and cells in `EventColumns`, and the fields."""
+
+
 def arrow_schema(member_count: int) -> Any:
     """Return the `pyarrow.Schema` of events of clusters with this many members."""
-    flat = [
+    columns = [
         ("run", _TEXT),
         ("member", _INT),
         ("step", _INT),
         ("time_ns", _INT),
         ("action", _TEXT),
-        *((f"input_{name}", _type(name)) for name in INPUT_COLUMNS),
-        *((f"message_{name}", _type(name)) for name in MESSAGE_COLUMNS),
-        *((f"state_{name}", _type(name)) for name in STATE_COLUMNS),
-        *(
-            (f"member_{member}_{name}", _type(name))
-            for member in range(member_count)
-            for name in MEMBER_COLUMNS
-        ),
-        ("recording_log", _struct(LOG_COLUMNS)),
-        ("sends", _struct(MESSAGE_COLUMNS)),
-        ("log_checksums", _struct(CHECKSUM_COLUMNS)),
+        *((prefix + name, _type(name)) for prefix, names in _flat(member_count) for name in names),
+        *((name, _struct(columns)) for name, _, _, columns in _LISTS),
         ("source", _SOURCE),
     ]
     nullable = ("message_type", "source")
-    fields = [pa.field(name, kept, nullable=name in nullable) for name, kept in flat]
+    fields = [pa.field(name, kept, nullable=name in nullable) for name, kept in columns]
     metadata = {SCHEMA_KEY: EVENTS_SCHEMA.encode(), MEMBER_COUNT_KEY: str(member_count).encode()}
     return pa.schema(fields, metadata=metadata)
 
@@ -158,18 +164,15 @@ def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = No
         pa.array(columns.time_ns),
         _coded(columns.action, ACTION_NAMES),
     ]
-    groups = [
-        (INPUT_COLUMNS, columns.inputs),
-        (MESSAGE_COLUMNS, columns.message),
-        (STATE_COLUMNS, columns.state),
-        *((MEMBER_COLUMNS, columns.members[:, k, :]) for k in range(columns.member_count)),
-    ]
-    for names, block in groups:
+    members = (columns.members[:, k, :] for k in range(columns.member_count))
+    blocks = (columns.inputs, columns.message, columns.state, *members)
+    for (_, names), block in zip(_flat(columns.member_count), blocks, strict=True):
         arrays += [_cells(name, block[:, place]) for place, name in enumerate(names)]
     arrays += [
-        _list(columns.log_offsets, columns.log, LOG_COLUMNS),
-        _list(columns.send_offsets, columns.sends, MESSAGE_COLUMNS),
-        _list(columns.checksum_offsets, columns.checksums, CHECKSUM_COLUMNS),
+        *(
+            _list(getattr(columns, offsets), getattr(columns, cells), names)
+            for _, offsets, cells, names in _LISTS
+        ),
         _source_array(sources or [None] * len(columns)),
     ]
     return pa.Table.from_arrays(arrays, schema=arrow_schema(columns.member_count))
@@ -331,10 +334,12 @@ def from_table(table: Any) -> EventColumns:
     flat = _Table(table)
     _need_no_null(flat.column("run"), "run")
     runs, run = _in_order_of_rows(_encoded(flat.column("run"), "run"))
-    records = [flat.block(f"member_{k}_", MEMBER_COLUMNS) for k in range(member_count)]
-    log_offsets, log = flat.lists("recording_log", LOG_COLUMNS)
-    send_offsets, sends = flat.lists("sends", MESSAGE_COLUMNS)
-    checksum_offsets, checksums = flat.lists("log_checksums", CHECKSUM_COLUMNS)
+    inputs, message, state, *records = (
+        flat.block(prefix, names) for prefix, names in _flat(member_count)
+    )
+    lists = {}
+    for name, offsets, cells, names in _LISTS:
+        lists[offsets], lists[cells] = flat.lists(name, names)
     return EventColumns(
         member_count=member_count,
         runs=tuple(runs),
@@ -343,16 +348,11 @@ def from_table(table: Any) -> EventColumns:
         step=flat.numbers("step"),
         time_ns=flat.numbers("time_ns"),
         action=flat.numbers("action"),
-        inputs=flat.block("input_", INPUT_COLUMNS),
-        message=flat.block("message_", MESSAGE_COLUMNS),
-        state=flat.block("state_", STATE_COLUMNS),
+        inputs=inputs,
+        message=message,
+        state=state,
         members=np.stack(records, axis=1),
-        log_offsets=log_offsets,
-        log=log,
-        send_offsets=send_offsets,
-        sends=sends,
-        checksum_offsets=checksum_offsets,
-        checksums=checksums,
+        **lists,
     )
 
 
