@@ -25,13 +25,13 @@ import pyarrow.compute as pc
 from canvass.conformance.findings import COVERAGE, key_of
 from canvass.corpus.check import TaskChecker
 from canvass.corpus.plan import Unit, pack
-from canvass.corpus.rows import DIVERGENCE_COLUMNS, QUARANTINE_COLUMNS, VERDICT_COLUMNS
+from canvass.corpus.process_engine import ProcessEngine
+from canvass.corpus.rows import DIVERGENCE_COLUMNS, OPEN, QUARANTINE_COLUMNS, VERDICT_COLUMNS
 from canvass.corpus.storage import Place, UrlPath, absolute, files_below, on_this_machine
 from canvass.steps.answers import REFUSED, StepLookup, cache_file, spec_digest
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from canvass.corpus.process_engine import ProcessEngine
     from canvass.corpus.spark_engine import SparkEngine
 
 REPORT_TABLES: Final = ("divergences", "coverage", "verdicts")
@@ -45,6 +45,8 @@ _IN_ROWS: Final = {
     "quarantine": ("verdict", "MALFORMED", QUARANTINE_COLUMNS),
 }
 """A column, its value and the columns of the rows of a table."""
+_IS_OPEN: Final = (pc.field(OPEN) > 0) & (pc.field("verdict") != "MALFORMED")
+"""Is true of verdicts that wait for TLC: nobody asks about the open steps of a malformed run."""
 
 
 class OutputExists(Exception):
@@ -101,6 +103,7 @@ class CorpusJob:
         self._graphs = () if graph is None else (graph.absolute(),)
         self._partitions, self._oracles, self._say = partitions, oracles, say
         self._rows: Any = None
+        self._found: Any = None
         self.coverage: Any = None
         """The number of events of each action, as an Arrow table."""
         self.asked = 0
@@ -119,11 +122,10 @@ class CorpusJob:
             lookup = StepLookup(cache=cache, digest=spec_digest())
             checker = TaskChecker(lookup.digest, lookup.answers.known, self._graphs)
             self._rows = rows = engine.check(checker, self._tasks(units), "check")
+            self._found = found = engine.found(rows)
             # A run that is checked again may have new open steps: variants of the refused ones.
-            while rows is not None:
+            while found.filter(_IS_OPEN).num_rows:
                 steps, count = engine.open_steps(rows)
-                if not count:
-                    break
                 self._say(f"asking TLC about {counted(count, 'distinct step')}")
                 answers = engine.ask(lookup.digest, steps, self._oracles)
                 self.asked += len(answers)
@@ -131,8 +133,14 @@ class CorpusJob:
                 codes = answers["code"].to_numpy()
                 lookup.remember(np.array(keys, np.uint64).reshape(-1, 2), codes)
                 refused = answers.filter(pc.field("code") == REFUSED).select(["key"])
+                if not refused.num_rows:
+                    break
                 checker = replace(checker, known=lookup.answers.known)
-                rows = self._recheck(units, checker, engine.refused(rows, refused))
+                hit = engine.refused(rows, refused)
+                rows = self._recheck(units, checker, hit)
+                found = engine.found(rows)
+                self._rows = engine.replaced(self._rows, hit, rows)
+                self._found = ProcessEngine().replaced(self._found, hit, found)
             if self.asked and isinstance(self._cache, UrlPath):
                 file = cache_file(cache, lookup.digest)
                 (self._cache / file.name).write_bytes(file.read_bytes())
@@ -142,33 +150,29 @@ class CorpusJob:
         return pack(units, tasks=self._partitions, parallelism=self._engine.parallelism)
 
     def _recheck(self, units: Sequence[Unit], checker: TaskChecker, refused: Any) -> Any:
-        """Check units again; return their rows, or None without units."""
+        """Check the refused units again; return their rows."""
         sources = set(refused["source"].to_pylist())
-        if not sources:
-            return None
         self._say(f"checking {counted(len(sources), 'unit')} again, now that all steps are decided")
         again = [unit for unit in units if unit.path in sources]
-        later = self._engine.check(checker, self._tasks(again), "recheck")
-        self._rows = self._engine.replaced(self._rows, refused, later)
-        return later
+        return self._engine.check(checker, self._tasks(again), "recheck")
 
     def _count(self, units: Iterable[Unit]) -> None:
         """Count the events of actions; each unit must have a verdict."""
         found = set(self.table("verdicts", ["source"])["source"].to_pylist())
         if lost := [unit.path for unit in units if unit.path not in found]:
             raise LostResults(f"{lost[0]} has no verdict, and {len(lost) - 1} more: run it again")
-        events = self._engine.select(self._rows, "kind", "COVERAGE")
+        events = self._found.filter(pc.field("kind") == "COVERAGE").select(COVERAGE.names)
         *keys, _ = COVERAGE.names
-        counts = self._engine.table(events, COVERAGE.names).group_by(keys)
-        counts = counts.aggregate([("events", "sum")]).rename_columns(COVERAGE.names)
-        self.coverage = counts.sort_by([(key, "ascending") for key in keys])
+        counts = events.group_by(keys).aggregate([("events", "sum")])
+        counts = counts.sort_by([(key, "ascending") for key in keys])
+        self.coverage = counts.rename_columns(COVERAGE.names)
 
     # --- results ----------------------------------------------------------------------------------
 
     def table(self, name: str, columns: Sequence[str]) -> Any:
-        """Return columns of the rows of a table, as an Arrow table."""
+        """Return columns of the rows of a table, as an Arrow table; see `FOUND_COLUMNS`."""
         column, value, _ = _IN_ROWS[name]
-        return self._engine.table(self._engine.select(self._rows, column, value), columns)
+        return self._found.filter(pc.field(column) == value).select(list(columns))
 
     def write(self, tables: Mapping[str, Place], stamp: Mapping[str, Any] | None = None) -> None:
         """Write tables, by name, to folders.

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from canvass.corpus.check import HERE, TaskChecker, ask_steps, check_units, unit_table
 from canvass.corpus.plan import Unit
-from canvass.corpus.rows import ANSWER_SCHEMA, ROW_SCHEMA
+from canvass.corpus.rows import ANSWER_SCHEMA, FOUND_COLUMNS, OPEN, ROW_SCHEMA
 from canvass.corpus.storage import Place, write_table
 from canvass.traces.counts import counted
 
@@ -34,9 +34,11 @@ class ProcessEngine:
         """Return the rows with a value in a column."""
         return rows.filter(pc.field(column) == value)
 
-    def table(self, rows: Any, columns: Sequence[str]) -> Any:
-        """Return columns of rows as an Arrow table."""
-        return rows.select(list(columns))
+    def found(self, rows: Any) -> Any:
+        """Return what the driver reads of rows, as an Arrow table."""
+        findings = rows.filter(pc.field("kind") != "STEP")
+        counts = pc.list_value_length(findings["open_steps"])
+        return findings.select(list(FOUND_COLUMNS)).append_column(OPEN, counts)
 
     def open_steps(self, rows: Any) -> tuple[Any, int]:
         """Return each distinct open step of rows, and their number."""

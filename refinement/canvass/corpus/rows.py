@@ -32,6 +32,12 @@ ROW_SCHEMA: Final = pa.schema(
     }.values()
 )
 VERDICT_COLUMNS: Final = (*(name for name in VERDICTS.names if name != "open_steps"), "digest")
+FOUND_COLUMNS: Final = tuple(
+    name for name in ROW_SCHEMA.names if name not in ("digest", "open_steps", "key", "question")
+)
+"""Columns of verdicts, divergences and counts that the driver reads."""
+OPEN: Final = "open"
+"""A further column of what it reads: the number of open steps of a verdict."""
 DIVERGENCE_COLUMNS: Final = tuple(DIVERGENCES.names)
 QUARANTINE_COLUMNS: Final = ("source", "run_id", "reason", "digest")
 ANSWER_SCHEMA: Final = pa.schema([pa.field("key", pa.binary()), pa.field("code", pa.int8())])

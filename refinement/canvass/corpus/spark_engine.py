@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from canvass.corpus.check import TaskChecker, ask_steps, check_units, unit_table
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.process_engine import ProcessEngine
-from canvass.corpus.rows import ANSWER_SCHEMA, ROW_SCHEMA
+from canvass.corpus.rows import ANSWER_SCHEMA, FOUND_COLUMNS, OPEN, ROW_SCHEMA
 from canvass.corpus.storage import Place, UrlPath
 from canvass.traces.counts import counted
 
@@ -42,9 +42,10 @@ class SparkEngine:
         """Return the rows with a value in a column."""
         return rows.where(rows[column] == value)
 
-    def table(self, rows: Any, columns: Sequence[str]) -> Any:
-        """Return columns of rows as an Arrow table."""
-        return rows.select(*columns).toArrow()
+    def found(self, rows: Any) -> Any:
+        """Return what the driver reads of rows, as an Arrow table."""
+        findings = rows.where(rows["kind"] != "STEP")
+        return findings.select(*FOUND_COLUMNS, f.size("open_steps").alias(OPEN)).toArrow()
 
     def open_steps(self, rows: Any) -> tuple[Any, int]:
         """Return each distinct open step of rows, and their number."""
@@ -81,7 +82,7 @@ class SparkEngine:
         has a jar of it; pyarrow has.
         """
         if isinstance(folder, UrlPath):
-            table = rows if isinstance(rows, pa.Table) else self.table(rows, columns)
+            table = rows if isinstance(rows, pa.Table) else rows.select(*columns).toArrow()
             ProcessEngine().write(table, columns, folder, stamp)
             return
         self._begin(f"write {folder.name}", "")

@@ -38,9 +38,9 @@ LOCAL_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     # The driver holds names and counts, never events.
     "spark.driver.memory": "1g",
-    # The JVM lives for seconds and only hands out tasks: the optimising compiler would take cores
-    # from the workers and save nothing.
-    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
+    # The JVM lives for seconds and only hands out tasks: the optimising compiler and threads that
+    # collect garbage would take cores from the workers and save nothing.
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 QUIET: Final = Path(__file__).with_name("log4j2.properties")
