@@ -11,9 +11,10 @@
 
 then once ``large``, 10^8 events like those of ``set``. It prints each time as it comes, then the
 medians and the largest peaks of memory as rows of a Markdown table, and ratios of the medians. The
-corpora stay in ``FOLDER`` (3 GB, ``out/spark-scale`` unless named) for the next time; to make them
-takes longer than to measure them.
-``ROUNDS`` 0 makes them and measures nothing.
+session is open and its workers have begun: ``spark_states.py`` measures commands from their start.
+The corpora stay in ``FOLDER`` (3 GB, ``out/spark-scale`` unless named) for the next time; to make
+them takes longer than to measure them. ``ROUNDS`` 0 makes the named ones and measures nothing; then
+also ``logs``, 1,000 copies of the event logs of real clusters in ``samples/aeron``.
 """
 
 from __future__ import annotations
@@ -68,20 +69,28 @@ LARGER: Final = 10
 TURNS: Final = ("set", "long", "files", "skewed")
 ALONE: Final = "alone"
 LARGE: Final = "large"
+LOGS: Final = "logs"
+SAMPLES: Final = Path(__file__).resolve().parents[1] / "samples" / "aeron"
 ROUNDS: Final = 5
 
 
-def make(root: Path) -> None:
-    """Make what is not there yet; the answers of the oracle, too."""
+def make(root: Path, chosen: set[str]) -> None:
+    """Make what is chosen and not there yet; the answers of the oracle, too."""
+    needed = {"base"} | chosen
+    if "skewed" in chosen:
+        needed |= {"long", "files", "set"}
+    if ALONE in chosen:
+        needed.add("set")
     for name, action in (
         ("base", make_base),
         ("long", partial(make_long, EVENTS)),
         ("files", make_files),
-        ("large", make_large),
+        (LARGE, make_large),
         ("set", make_set),
         ("skewed", make_skewed),
+        (LOGS, make_logs),
     ):
-        if not (root / name).exists():
+        if name in needed and not (root / name).exists():
             started = time.perf_counter()
             action(root)
             say(f"made {name} in {time.perf_counter() - started:.0f} s")
@@ -138,7 +147,12 @@ def make_large(root: Path) -> None:
 
 
 def make_set(root: Path) -> None:
-    """Take the first 10^7 of them."""
+    """Take the first 10^7 of them, or write the same."""
+    if not (root / LARGE).exists():
+        aside = root / "set.new"
+        write_dataset(root / "base", aside, EVENTS, events_per_file=EVENTS_PER_FILE)
+        aside.rename(root / "set")
+        return
     (root / "set").mkdir()
     total = 0
     for path in sorted((root / "large").iterdir()):
@@ -155,6 +169,16 @@ def make_skewed(root: Path) -> None:
             kind, members, number = path.stem.split("-")
             target = f"{kind}-{members}-{TURNS.index(name)}{number}.parquet"
             os.link(path, root / "skewed" / target)
+
+
+def make_logs(root: Path) -> None:
+    """Copy event logs of real clusters; the name of a folder is the id of its run."""
+    clusters = sorted(folder for folder in SAMPLES.iterdir() if folder.is_dir())
+    aside = root / "logs.new"
+    for number in range(FILES):
+        cluster = clusters[number % len(clusters)]
+        shutil.copytree(cluster, aside / f"{cluster.name}-{number}")
+    aside.rename(root / LOGS)
 
 
 def events_of(folder: Path) -> int:
@@ -214,11 +238,11 @@ def main() -> None:
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
     chosen = sys.argv[3:] or [*TURNS, ALONE, LARGE]
     root.mkdir(parents=True, exist_ok=True)
-    make(root)
-    counts = {name: events_of(root / name) for name in (*TURNS, LARGE)}
-    counts[ALONE] = counts["set"]
+    make(root, set(chosen))
     if not rounds:
         return
+    counts = {name: events_of(root / name) for name in (*TURNS, LARGE) if (root / name).exists()}
+    counts[ALONE] = counts.get("set", 0)
     times: dict[str, list[Taken]] = {}
     memory: dict[str, list[Peaks]] = {}
     with (
