@@ -23,7 +23,7 @@ from canvass.cluster.messages import AppendPosition, CommitPosition
 from canvass.traces.actions import Action
 from canvass.traces.arrow import from_table, to_table
 from canvass.traces.columns import from_events
-from canvass.traces.ndjson import BLOCK_BYTES, EventReader, EventWriter
+from canvass.traces.ndjson import BLOCK_BYTES, EventReader, open_stream
 from canvass.traces.parquet import DatasetFile, column_problems, write_dataset
 from canvass.traces.recorder import StreamRecorder
 from canvass.traces.run import Corpus, RunFolder
@@ -142,8 +142,8 @@ def main() -> None:
         write_dataset(Corpus(root), root / "set")
         parquet = root / "set" / "events-3-00000.parquet"
         for suffix in (".gz", ".zst"):
-            with EventWriter(root / f"events.ndjson{suffix}", 0) as out:
-                out.write(events)
+            with open_stream(root / f"events.ndjson{suffix}") as out:
+                out.write(data)
         steps = [
             (
                 one.time_ns,

@@ -9,9 +9,10 @@ The invariant: for any bytes, a reader yields events or raises one `TraceError`.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final, Self, TypeVar, cast
+from typing import Any, BinaryIO, Final, Literal, TypeVar, cast
 
 import msgspec
 import zstandard
@@ -221,67 +222,31 @@ def decode_run(data: bytes, name: str) -> Run:
     return decode_document(_RUN, data, name, 1)
 
 
-class EventWriter:
-    """Writes events to a new file, or to the end of an old one, compressed by the suffix of its
-    name.
+class _NamedFile(io.FileIO):
+    """A file that names itself in each error."""
+
+    def write(self, data: Any, /) -> int:
+        """See `io.FileIO.write`."""
+        with file_named_in_errors(self.name):
+            return super().write(data)
+
+
+def open_stream(path: Path, mode: Literal["xb", "ab"] = "xb") -> BinaryIO:
+    """Open a stream's file for writing, compressed by the suffix of its name.
 
     Parameters
     ----------
     path
         ``member-<id>.ndjson``; ``.gz`` or ``.zst`` after it compresses the file.
-    member_id
-        The member of the stream.
-    append
-        Write at the end of an existing file; otherwise the file must not exist.
-
-    Raises
-    ------
-    OSError
-        As the file system says, from each method.
+    mode
+        ``ab`` writes at the end of a file that may exist; otherwise the file must not exist.
     """
-
-    def __init__(self, path: Path, member_id: int, *, append: bool = False) -> None:
-        self.member_id = member_id
-        self._path = path
-        self._file = path.open("ab" if append else "xb")
-        self._compressor: BinaryIO | None = None
-        if path.suffix == ".gz":
-            # Neither name nor time in the header: equal events make equal files.
-            zipped = gzip.GzipFile("", "wb", fileobj=self._file, mtime=0)
-            self._compressor = cast(BinaryIO, zipped)
-        elif path.suffix == ".zst":
-            writer = zstandard.ZstdCompressor().stream_writer(self._file, closefd=False)
-            self._compressor = cast(BinaryIO, writer)
-        self._out = self._compressor or self._file
-
-    def write(self, events: Sequence[Event]) -> None:
-        """Write events."""
-        self.write_lines(encode_lines(events))
-
-    def write_lines(self, lines: bytes) -> None:
-        """Write lines that are encoded already."""
-        with file_named_in_errors(self._path):
-            self._out.write(lines)
-
-    def flush(self) -> None:
-        """Hand what was written to the operating system."""
-        with file_named_in_errors(self._path):
-            self._out.flush()
-            self._file.flush()
-
-    def close(self) -> None:
-        """Finish the file."""
-        with file_named_in_errors(self._path):
-            try:
-                if self._compressor is not None:
-                    self._compressor.close()
-            finally:
-                self._file.close()
-
-    def __enter__(self) -> Self:
-        """Give the writer."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Finish the file."""
-        self.close()
+    file = io.BufferedWriter(_NamedFile(path, mode))
+    if path.suffix == ".zst":
+        return cast(BinaryIO, zstandard.ZstdCompressor().stream_writer(file))
+    if path.suffix == ".gz":
+        # Neither name nor time in the header: equal events make equal files.
+        zipped: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+        zipped.myfileobj = file  # What it closes at its end.
+        return cast(BinaryIO, zipped)
+    return file

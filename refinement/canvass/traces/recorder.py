@@ -17,7 +17,7 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.ports import StepRecorder
 from canvass.traces.actions import Action
 from canvass.traces.layout import MAX_LINE_BYTES
-from canvass.traces.ndjson import EventReader, EventWriter, checked_line, decode_run
+from canvass.traces.ndjson import EventReader, checked_line, decode_run, open_stream
 from canvass.traces.schema import (
     Event,
     LogChecksum,
@@ -90,7 +90,7 @@ class StreamRecorder:
             else:
                 self._step, self._number = numbers
                 _mend(path, cut=True)
-        self._writer = EventWriter(path, member_id, append=exists)
+        self._file = open_stream(path, "ab" if exists else "xb")
 
     def _resume(self, path: Path) -> None:
         with StreamFile(path) as source:
@@ -154,8 +154,8 @@ class StreamRecorder:
         """Write all recorded steps to the operating system."""
         pending, self._pending = self._pending, []
         if pending:
-            self._writer.write_lines(b"".join(pending))
-        self._writer.flush()
+            self._file.write(b"".join(pending))
+        self._file.flush()
 
     def close(self) -> None:
         """Write the steps in memory and finish the file."""
@@ -163,7 +163,7 @@ class StreamRecorder:
         try:
             self.flush()
         finally:
-            self._writer.close()
+            self._file.close()
 
 
 def _mend(path: Path, *, cut: bool) -> None:

@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.ndjson import EventReader, EventWriter, decode_run
+from canvass.traces.ndjson import EventReader, decode_run, open_stream
 from canvass.traces.schema import Event, Fact, FactKind, Source, encode, encode_lines
 from canvass.traces.streams import StreamFile
 from support.trace_events import plain_event, run_of, streams
@@ -40,10 +40,10 @@ def test_events_survive_writing_and_reading(stream: list[Event]) -> None:
 def test_events_survive_a_file(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"member-0.ndjson{suffix}"
     stream = [plain_event(step) for step in range(1_000)]
-    with EventWriter(path, 0) as writer:
-        writer.write(stream[:300])
-        writer.flush()
-        writer.write(stream[300:])
+    with open_stream(path) as file:
+        file.write(encode_lines(stream[:300]))
+        file.flush()
+        file.write(encode_lines(stream[300:]))
 
     with StreamFile(path) as source:
         reader = EventReader(source, str(path), 0, 3)
@@ -59,9 +59,9 @@ def test_what_cannot_be_written_names_the_file(tmp_path: Path, suffix: str) -> N
     path.symlink_to("/dev/full")
 
     def write() -> None:
-        with EventWriter(path, 1, append=True) as writer:
-            writer.write([plain_event(0)])
-            writer.flush()
+        with open_stream(path, "ab") as file:
+            file.write(encode_lines([plain_event(0)]))
+            file.flush()
 
     with pytest.raises(OSError, match="No space left") as raised:
         write()
@@ -73,8 +73,8 @@ def test_what_cannot_be_written_names_the_file(tmp_path: Path, suffix: str) -> N
 def test_appended_members_of_a_compressed_file_are_read(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"member-0.ndjson{suffix}"
     for part in range(3):
-        with EventWriter(path, 0, append=part > 0) as writer:
-            writer.write([plain_event(step) for step in range(10 * part, 10 * part + 10)])
+        with open_stream(path, "ab") as file:
+            file.write(encode_lines([plain_event(10 * part + step) for step in range(10)]))
 
     with StreamFile(path) as source:
         assert [event.step for event in EventReader(source, "s", 0)] == list(range(30))
@@ -83,8 +83,8 @@ def test_appended_members_of_a_compressed_file_are_read(tmp_path: Path, suffix: 
 def test_equal_events_make_equal_files(tmp_path: Path) -> None:
     for suffix in SUFFIXES:
         for name in ("a", "b"):
-            with EventWriter(tmp_path / f"{name}.ndjson{suffix}", 0) as writer:
-                writer.write([plain_event(0)])
+            with open_stream(tmp_path / f"{name}.ndjson{suffix}") as file:
+                file.write(encode_lines([plain_event(0)]))
         contents = {path.read_bytes() for path in tmp_path.glob(f"?.ndjson{suffix}")}
 
         assert len(contents) == 1

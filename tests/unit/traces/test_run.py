@@ -12,7 +12,7 @@ import pytest
 from canvass.corpus.plan import list_units
 from canvass.traces import columns
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.ndjson import EventWriter
+from canvass.traces.ndjson import open_stream
 from canvass.traces.parquet import RUNS_KEY, RunEntry, write_dataset
 from canvass.traces.run import NO_RUN_FOLDER, Corpus, RunFolder
 from canvass.traces.schema import Event, Fact, FactKind, Source, encode, encode_lines
@@ -25,8 +25,8 @@ def make_run(folder: Path, run_id: str = "run-1", count: int = 4, suffix: str = 
     folder.mkdir(parents=True)
     (folder / "run.json").write_bytes(encode(run_of(run_id)))
     for member_id in range(3):
-        with EventWriter(folder / f"member-{member_id}.ndjson{suffix}", member_id) as writer:
-            writer.write([plain_event(step) for step in range(count)])
+        with open_stream(folder / f"member-{member_id}.ndjson{suffix}") as file:
+            file.write(encode_lines([plain_event(step) for step in range(count)]))
     return folder
 
 
@@ -145,8 +145,8 @@ def test_a_stream_is_read_in_batches_of_columns(
     monkeypatch.setattr(columns, "COLUMN_EVENTS", 100)
     count = 1_000
     folder = make_run(tmp_path / "r", count=1)
-    with EventWriter(folder / "member-0.ndjson", 0, append=True) as writer:
-        writer.write([plain_event(step) for step in range(1, count)])
+    with open_stream(folder / "member-0.ndjson", "ab") as file:
+        file.write(encode_lines([plain_event(step) for step in range(1, count)]))
 
     batches = list(RunFolder(folder).columns())
     first = [batch for batch in batches if batch.member[0] == 0]

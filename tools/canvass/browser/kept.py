@@ -42,10 +42,9 @@ from canvass.tlc.results import CheckResult, Outcome
 from canvass.tlc.runner import check
 from canvass.tlc.values import format_value
 from canvass.traces.actions import ACTION_INPUTS, Action
-from canvass.traces.ndjson import EventWriter
 from canvass.traces.parquet import write_dataset
 from canvass.traces.recorder import RunRecorder
-from canvass.traces.run import Corpus
+from canvass.traces.run import Corpus, write_run
 from canvass.traces.schema import Event, to_core_input
 
 NAME: Final = "WhatIf"
@@ -226,10 +225,8 @@ def recorded(opened: OpenRun, at: int, start: Start, path: Sequence[str]) -> byt
     with tempfile.TemporaryDirectory(prefix="canvass-what-if-") as scratch:
         folder, out = Path(scratch, "what-if"), Path(scratch, "out")
         run = msgspec.structs.replace(opened.run, run_id="what-if", without_steps=())
+        write_run(run, dict(enumerate(members)), folder)
         with RunRecorder(folder, run, flush=False) as recorder:
-            for i, events in enumerate(members):
-                with EventWriter(folder / f"member-{i}.ndjson", i) as writer:
-                    writer.write(events)
             world.recorders = [recorder.member(i) for i in range(len(members))]
             for _ in walk(world, path):
                 pass

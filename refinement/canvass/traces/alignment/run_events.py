@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from msgspec import Struct
 
@@ -31,7 +31,7 @@ from canvass.traces.aeron_log.records import (
     position_names,
 )
 from canvass.traces.alignment.driven_member import LOST, DrivenMember, RunStep
-from canvass.traces.ndjson import EventWriter
+from canvass.traces.ndjson import open_stream
 from canvass.traces.releases import RELEASES, LogReleases, noted_releases
 from canvass.traces.schema import (
     CLOSINGS,
@@ -47,6 +47,7 @@ from canvass.traces.schema import (
     Send,
     Source,
     encode,
+    encode_lines,
     to_trace_input,
 )
 
@@ -261,7 +262,7 @@ class RunWriter:
         self._out = out
         self._members: dict[int, _MemberEvents] = {}
         self._shown: defaultdict[int, ObservedMember] = defaultdict(ObservedMember)
-        self._writers: dict[int, EventWriter] = {}
+        self._files: dict[int, BinaryIO] = {}
 
     def write(self, live: DrivenMember) -> MemberCounts:
         """Write the steps of a member in a segment; returns the counts of the whole run so far."""
@@ -270,13 +271,13 @@ class RunWriter:
             self._out.mkdir(parents=True, exist_ok=True)
             self._members[i] = _MemberEvents(live, self._shown[i])
             # The values come from the core and from parsed lines, so they are not checked again.
-            self._writers[i] = EventWriter(self._out / f"member-{i}.ndjson", i)
+            self._files[i] = open_stream(self._out / f"member-{i}.ndjson")
         member = self._members[i]
         states = (step.state for step in live.emitted)
         member.counts.shown.reach(live.windows.trajectory.before, states)
         events = member.events(live)
         while batch := list(islice(events, _BATCH)):
-            self._writers[i].write(batch)
+            self._files[i].write(encode_lines(batch))
         self._note_shown(live)
         member.count(live)
         return member.counts
@@ -295,8 +296,8 @@ class RunWriter:
 
     def close(self) -> None:
         """Close the files of the members."""
-        for writer in self._writers.values():
-            writer.close()
+        for file in self._files.values():
+            file.close()
 
     def finish(
         self,
