@@ -10,7 +10,7 @@ import pytest
 
 from canvass.models.model_run import Standing, config_of
 from canvass.spec.files import find_file, first_comment, module_folders, spec_root
-from canvass.spec.manifest import ModelEntry, load_manifest
+from canvass.spec.manifest import Expected, Mode, ModelEntry, load_manifest
 from support.findings import digest_of, night_marks, on_record, put_on_record, run_of
 
 pytestmark = pytest.mark.tlc
@@ -79,7 +79,18 @@ def test_the_first_comment_of_a_configuration_says_how_tlc_ends() -> None:
         purpose, _, ending = first_comment(find_file(model.config)).rpartition(" TLC on ")
 
         assert len(purpose) > 10, model.name
-        assert f"TLC on {ending}" == model.ending, model.name
+        assert ending == f"{model.module} {end_of(model)}", model.name
+
+
+def end_of(model: ModelEntry) -> str:
+    """How TLC ends with a model, by its entry."""
+    if model.mode is Mode.SIMULATE:
+        options = f"-simulate num={model.traces} -depth {model.trace_depth}"
+        return f"finds no error in random behaviours: {options}."
+    if model.expected is Expected.SUCCESS:
+        return "ends without an error."
+    found = f"{model.violates} is violated" if model.violates else "a property is violated"
+    return f"finds that {found}."
 
 
 def test_every_configuration_of_the_spec_is_in_the_manifest() -> None:

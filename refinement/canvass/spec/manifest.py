@@ -124,17 +124,6 @@ class ModelEntry(
         """The name of its configuration file."""
         return f"{self.name}.cfg"
 
-    @property
-    def ending(self) -> str:
-        """How TLC ends, in one sentence: the last of the configuration's first comment."""
-        if self.mode is Mode.SIMULATE:
-            options = f"-simulate num={self.traces} -depth {self.trace_depth}"
-            return f"TLC on {self.module} finds no error in random behaviours: {options}."
-        if self.expected is Expected.SUCCESS:
-            return f"TLC on {self.module} ends without an error."
-        found = f"{self.violates} is violated" if self.violates else "a property is violated"
-        return f"TLC on {self.module} finds that {found}."
-
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The models in the order in which they are run: the cheapest first."""
