@@ -251,11 +251,11 @@ class Case:
         )
 
 
-def make_case(run: RunVerdict, lookup: StepLookup, loaded: RunColumns | None = None) -> Case:
-    """Make the case of a run's first divergence; the run is read, if it is not given."""
+def make_case(run: RunVerdict, lookup: StepLookup) -> Case:
+    """Make the case of a run's first divergence; the run is read."""
     from canvass.conformance.diagnose import explain_refusal, load
 
-    loaded = loaded or load(Path(run.path), run.run_id)
+    loaded = load(Path(run.path), run.run_id)
     first = run.divergences[0]
     return Case(
         run=run,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from functools import cache
 from typing import Final, TypeVar, cast
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +17,17 @@ _Loop = TypeVar("_Loop", bound=Callable[..., object])
 
 
 def _compiled(loop: _Loop) -> _Loop:
-    return cast(_Loop, numba.njit(cache=True, nogil=True)(loop))
+    """Compile a loop at its first call; without numba it stays as it is."""
+
+    @cache
+    def machine_code() -> Callable[..., object]:
+        try:
+            import numba  # Takes 50 MiB and half a second.
+        except ImportError:
+            return loop
+        return cast(_Loop, numba.njit(cache=True, nogil=True)(loop))
+
+    return cast(_Loop, lambda *args: machine_code()(*args))
 
 
 def _crc32c_table() -> NDArray[np.uint32]:

@@ -22,6 +22,7 @@ from canvass.browser import api
 from canvass.browser.access import Access, AccessControl
 from canvass.browser.graph_routes import GraphRoutes
 from canvass.browser.limits import WORKERS, encoded
+from canvass.browser.memory import give_back
 from canvass.browser.questions import (
     Arguments,
     Ask,
@@ -134,6 +135,8 @@ def _answer(ask: Ask, arguments: Arguments) -> Response:
         raise Refusal(400, "expression", str(error), error.column) from None
     except GraphError as error:
         raise bad_request(str(error)) from None
+    finally:
+        give_back()
     if isinstance(found, Response):
         return found
     return Response(encoded(found), media_type="application/json")

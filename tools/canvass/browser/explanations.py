@@ -16,10 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from canvass.browser import api
+from canvass.browser.memory import apart
 from canvass.browser.questions import not_found
 from canvass.browser.runs import OpenRun
 from canvass.explanation.evidence import Evidence, shown_ns
-from canvass.explanation.explanation import explain, time_without_leader
+from canvass.explanation.explanation import Explanation, explain, time_without_leader
 from canvass.explanation.reading import read
 from canvass.explanation.risks import shown_hazards
 from canvass.traces.counts import counted
@@ -43,7 +44,7 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
     TraceError
         If it is not a trace.
     """
-    found = explain(read(opened.path))
+    found = apart(opened.total, _explained, opened.path)
     span = shown_ns(found.end_ns - found.begin_ns)
     terms = counted(len(found.leaderships), "leadership")
     rows = {
@@ -70,6 +71,10 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
         places={str(one): _place(opened, one) for one in evidence},
         **rows,
     )
+
+
+def _explained(path: Path) -> Explanation:
+    return explain(read(path))
 
 
 def _evidence(value: object) -> Iterator[Evidence]:

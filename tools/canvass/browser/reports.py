@@ -16,7 +16,6 @@ from typing import Any, Final, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from msgspec.structs import replace
 
 from canvass.browser import api
@@ -59,6 +58,8 @@ class OpenReport:
         Refusal
             If the table cannot be read, or lacks columns of a report.
         """
+        import pyarrow.dataset as ds  # Loads pandas, which other pages do not need.
+
         kinds = [(name, pa.int64() if name == "events" else pa.string()) for name in _COLUMNS]
         schema = pa.schema(kinds)
         verdicts = self.folder / "verdicts"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.browser.limits import bounded
+from canvass.browser.memory import mapped
 from canvass.browser.tracks import Track, bands_of, seconds_text, since_text, times_of
 from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import RunColumns, load
@@ -185,7 +186,7 @@ class Shown(NamedTuple):
 
 
 class OpenRun:
-    """A run of a folder or of a data set, with all its events in memory.
+    """A run of a folder or of a data set, with all its events; `mapped` keeps those of a long run.
 
     Parameters
     ----------
@@ -206,7 +207,7 @@ class OpenRun:
 
     def __init__(self, path: Path, run_id: str, logs: Path | None = None) -> None:
         self.path = path
-        self.loaded: RunColumns = load(path, run_id)
+        self.loaded: RunColumns = mapped(lambda: load(path, run_id))
         self.lanes = RunLanes(self.loaded.columns)
         rows = np.array(self.lanes.rows, dtype=np.int64)
         member = self.loaded.columns.member[rows]

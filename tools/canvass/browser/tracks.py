@@ -68,14 +68,13 @@ class Track:
         closings: Sequence[Closing] = (),
     ) -> None:
         self._closed = sorted(closing.time_ns for closing in closings)
-        state = columns.state[rows]
         self.places = places
-        self.state = state[:, STATE_INDEX["election_state"]]
-        self.role = state[:, STATE_INDEX["role"]]
-        self._levels = state[:, _LEVELS]
+        self.state = columns.state[rows, STATE_INDEX["election_state"]]
+        self.role = columns.state[rows, STATE_INDEX["role"]]
+        self._levels = columns.state[rows][:, _LEVELS]
         self._time = columns.time_ns[rows]
         self._restart = columns.action[rows] == _RESTART
-        term = state[:, STATE_INDEX["module_leadership_term_id"]]
+        term = self._levels[:, 0]
         self.leads = np.where((self.state == _CLOSED) & (self.role == _LEADER), term, -1)
         """The term that the member leads after each event, -1 if it leads none."""
         ended = len(rows) > 0 and columns.action[rows[-1]] == _TERMINATE

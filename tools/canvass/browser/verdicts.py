@@ -22,6 +22,7 @@ from canvass.browser import api
 from canvass.browser.explanations import explanation_of, hazards_in
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.member_steps import MemberSteps
+from canvass.browser.memory import apart
 from canvass.browser.questions import Refusal, not_found
 from canvass.browser.run_find import RunStates
 from canvass.browser.runs import OpenRun
@@ -182,10 +183,10 @@ class Checker:
 
 def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
     try:
-        verdict = check_run(opened.path, lookup, opened.run.run_id)
+        verdict = apart(opened.total, check_run, opened.path, lookup, opened.run.run_id)
         try:
             if verdict.divergences:
-                found.case = make_case(verdict, lookup, opened.loaded)
+                found.case = apart(opened.total, make_case, verdict, lookup)
         finally:
             # Set last: with the verdict DIVERGES, the page also needs the explanation.
             found.verdict = verdict

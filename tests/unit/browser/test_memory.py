@@ -1,0 +1,58 @@
+"""Memory of the page's server: work on long runs in processes that end, and arrays in a file."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from canvass.browser.memory import LONG, SMALL_BYTES, apart, give_back, mapped
+
+
+def resident_kib() -> int:
+    """Private memory of this process."""
+    text = Path("/proc/self/smaps_rollup").read_text()
+    return sum(map(int, re.findall(r"^Private_\w+: +(\d+) kB$", text, re.MULTILINE)))
+
+
+def test_a_long_run_has_a_process_of_its_own() -> None:
+    assert apart(LONG - 1, os.getpid) == os.getpid()
+    assert apart(LONG, os.getpid) != os.getpid()
+
+
+def test_an_error_in_that_process_is_raised_here() -> None:
+    with pytest.raises(FileNotFoundError, match="no-such-folder"):
+        apart(LONG, os.listdir, "no-such-folder")
+    with pytest.raises(ChildProcessError, match="its process ended with code 3"):
+        apart(LONG, os._exit, 3)
+
+
+def test_arrays_in_a_file_hold_memory_only_while_they_are_read() -> None:
+    size = 2 * SMALL_BYTES
+    before = resident_kib()
+    one, other = mapped(lambda: (np.arange(size // 8), np.arange(3)))
+    assert one.sum() == (size // 8) * (size // 8 - 1) // 2
+    assert other.tolist() == [0, 1, 2]
+    read = resident_kib()
+    gc.collect()
+    give_back()
+
+    assert read - before > size // 1024 // 2
+    assert resident_kib() - before < size // 1024 // 8
+    assert one[-1] == size // 8 - 1
+
+
+def test_the_server_begins_without_the_libraries_that_only_some_questions_need() -> None:
+    script = (
+        "import sys, canvass.browser.app, canvass.browser.opening;"
+        "sys.exit(', '.join(sorted({'numba', 'pandas', 'networkx'} & set(sys.modules))) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,112 @@
+"""Memory of long runs: arrays in a file, and work in processes that end.
+
+A page on 100,000 events needs few of them at a time. Their columns are mapped from a file, so that
+the system can take back what is not read. What reads all of them, such as the check, leaves several
+times their size to its process; for a long run that is one of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import tempfile
+from collections.abc import Callable
+from itertools import pairwise
+from mmap import ACCESS_READ, MADV_DONTNEED, mmap
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
+from typing import Any, Final, ParamSpec, TypeVar
+from weakref import ref
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+LONG: Final = 20_000
+"""Events from which a run is long: a new process takes as long as the check of so many."""
+SMALL_BYTES: Final = 1 << 25
+"""Arrays of a value that stay in memory."""
+_files = list[ref[mmap]]()
+_trim: Final = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)
+"""A function of glibc alone."""
+
+
+def apart(events: int, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    """Call a function on a run; if the run is long, in a process of its own.
+
+    Parameters
+    ----------
+    events
+        The number of events of the run.
+    work
+        A function of a module. Its arguments and its result can be pickled.
+
+    Raises
+    ------
+    Exception
+        The error of the function.
+    ChildProcessError
+        If the process ended without a result, for example because the system had no memory left.
+    """
+    if events < LONG:
+        return work(*args, **kwargs)
+    context = get_context("spawn")
+    ours, its = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(its, work, args, kwargs), daemon=True)
+    # An interrupt ends this process, and with it the other one, which would not do so in one line.
+    heeded = pthread_sigmask(SIG_BLOCK, {SIGINT})
+    process.start()
+    pthread_sigmask(SIG_SETMASK, heeded)
+    its.close()
+    try:
+        found, error = ours.recv()
+    except EOFError:
+        process.join()
+        raise ChildProcessError(f"its process ended with code {process.exitcode}") from None
+    process.join()
+    if error is not None:
+        raise error
+    result: _R = found
+    return result
+
+
+def _work(to: Connection, work: Callable[..., object], args: Any, kwargs: Any) -> None:
+    os.nice(10)  # The page is answered first.
+    try:
+        to.send((work(*args, **kwargs), None))
+    except Exception as error:  # noqa: BLE001 - the process that has asked raises it
+        to.send((None, error))
+
+
+def mapped(make: Callable[[], _R]) -> _R:
+    """Make a value whose arrays are mapped from a file, which has no name and ends with them.
+
+    A value with small arrays is given as it is made.
+    """
+    value, buffers = make(), list[pickle.PickleBuffer]()
+    packed = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    if sum(buffer.raw().nbytes for buffer in buffers) < SMALL_BYTES:
+        return value
+    with tempfile.TemporaryFile(prefix="canvass-browse-") as file:
+        ends = [0]
+        for buffer in buffers:
+            file.write(buffer.raw())
+            ends.append(file.tell())
+        file.flush()
+        whole = mmap(file.fileno(), 0, access=ACCESS_READ)
+    _files.append(ref(whole))
+    parts = [memoryview(whole)[start:end] for start, end in pairwise(ends)]
+    found: _R = pickle.loads(packed, buffers=parts)
+    return found
+
+
+def give_back() -> None:
+    """Let go of memory that is free, and of the pages of all mapped files, which stay in the cache.
+
+    glibc keeps what arrays have held: a hundred megabytes after 100,000 events were read.
+    """
+    _trim(0)
+    for file in [one() for one in _files]:
+        if file is not None:
+            file.madvise(MADV_DONTNEED)
