@@ -60,7 +60,7 @@ def test_a_good_run_conforms(server: Asked, good_run: Path) -> None:
     streams = events_of(good_run)
 
     assert (run.verdict, run.checking, run.divergence) == ("CONFORMS", False, None)
-    assert [one.steps for one in run.members] == [len(stream) for stream in streams]
+    assert run.members == len(streams)
     assert run.events == sum(map(len, streams))
 
 
@@ -103,7 +103,6 @@ def test_a_divergence_is_reported_with_what_is_allowed(server: Asked) -> None:
     assert any(one.field == "electionState" for one in answer.changed)
     assert answer.operator is not None
     assert answer.operator.lines[0].startswith("Canvass(")
-    assert answer.place.endswith(f"member-1.ndjson:{answer.step + 1}")
     assert "ElectionError" in answer.enabled
     assert {one.kind.value for one in run.divergences} >= {answer.kind}
 
@@ -193,14 +192,12 @@ def test_with_the_field_of_a_member_the_stretches_are_those_of_members(server: A
 
 
 def test_members_stand_where_their_last_event_left_them(server: Asked) -> None:
-    total = server.get(api.RunView, "/run/good").events
     lanes = server.get(api.Lanes, "/run/good/lanes", count=1000)
     now: dict[int, tuple[str, str]] = {}
     for event in lanes.events[:200]:
         now[event.lane] = (str(event.election_state), event.reference)
         if event.number % 20 == 0:
             found = server.get(api.MembersAt, "/run/good/members", at=event.number)
-            assert (found.at, found.total) == (event.number, total)
             assert {
                 one.member: (one.election_state, f"{one.member}:{one.step}")
                 for one in found.members

@@ -230,5 +230,5 @@ def test_no_module_of_the_server_can_fetch_or_start_anything() -> None:
     # `memory` starts Python for functions of this package, and unpacks what it has just packed.
     assert {one for one in found if one[1] in fetching | starting} == {
         ("access.py", "socket"),
-        *(("memory.py", name) for name in ("ctypes", "os", "pickle")),
+        *(("memory.py", name) for name in ("ctypes", "pickle")),
     }

@@ -213,16 +213,20 @@ def test_tlc_works_on_one_question_at_a_time_and_what_failed_begins_again(
     monkeypatch.setattr(tlc_questions, "search", searched)
     first, second = RunMoments(good_run).moments([3, 60])
     questions = TlcQuestions(Store())
-    assert questions.nearest(first).pending
+
+    def asked(moment: Moment) -> api.TlcAnswer:
+        return questions.ask(moment, lambda: questions.nearest(moment))
+
+    assert asked(first).pending
     with pytest.raises(Refusal, match="another question"):
-        questions.nearest(second)
+        asked(second)
     go_on.set()
     join_search()
     with pytest.raises(Refusal, match="no Java"):
-        questions.nearest(first)
-    assert questions.nearest(first).pending
+        asked(first)
+    assert asked(first).pending
     join_search()
-    assert questions.nearest(first).states == 9
+    assert asked(first).states == 9
     assert begun == ["event 3", "event 3"]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from canvass.browser.memory import LONG, SMALL_BYTES, apart, give_back, mapped
+from canvass.browser.memory import LONG, apart, give_back, mapped
 
 
 def resident_kib() -> int:
@@ -34,7 +34,7 @@ def test_an_error_in_that_process_is_raised_here() -> None:
 
 
 def test_arrays_in_a_file_hold_memory_only_while_they_are_read() -> None:
-    size = 2 * SMALL_BYTES
+    size = 1 << 26
     before = resident_kib()
     one, other = mapped(lambda: (np.arange(size // 8), np.arange(3)))
     assert one.sum() == (size // 8) * (size // 8 - 1) // 2

@@ -106,7 +106,6 @@ class Node(Data, frozen=True):
     initial: bool
     terminal: bool
     """Whether no step leads to another state."""
-    expanded: bool
     more: int
     """Edges to and from states outside of the drawing."""
     election_state: str | UnsetType = UNSET
@@ -198,7 +197,6 @@ class QuotientEdge(Data, frozen=True):
 class Projection(Data, frozen=True):
     """A graph projected onto an expression: one node for each of its values."""
 
-    by: str
     values: tuple[str, ...]
     """The values of the expression that colours the nodes, the most frequent first."""
     nodes: tuple[QuotientNode, ...]

@@ -64,14 +64,6 @@ class Session(Data, frozen=True):
     sources: tuple[SourceInfo, ...]
 
 
-class MemberInfo(Data, frozen=True):
-    """A member of a run."""
-
-    id: int
-    steps: int
-    events: int
-
-
 class Receipt(Data, frozen=True):
     """A received message that no member sent, and the nearest message that was sent."""
 
@@ -114,7 +106,6 @@ class FirstDivergence(Data, frozen=True):
     hazards: tuple[str, ...]
     """Hazards that lead to this divergence and that have a page."""
     note: str
-    place: str
     commands: tuple[str, ...]
 
 
@@ -140,7 +131,7 @@ class RunView(Data, frozen=True):
     divergences: tuple[Divergence, ...]
     facts: tuple[Fact, ...]
     """The parts that are missing."""
-    members: tuple[MemberInfo, ...]
+    members: int
     events: int
 
 
@@ -234,7 +225,6 @@ class Stretch(Data, frozen=True):
     event: int
     """Place of the first one in the causal order."""
     last_event: int
-    step: int
     action: str
     time: str
     lasted: str
@@ -282,8 +272,6 @@ class MemberAt(Data, frozen=True):
 class MembersAt(Data, frozen=True):
     """States of all members after an event."""
 
-    at: int
-    total: int
     members: tuple[MemberAt, ...]
 
 

@@ -7,8 +7,7 @@ tools write ITF, too); the text that TLC prints; and the JSON of its option ``-d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +23,6 @@ from canvass.browser.labels import tree_changes
 from canvass.browser.limits import LISTED, bounded
 from canvass.browser.runs import lanes_of
 from canvass.conformance.operators import find_operator
-from canvass.lanes.model import Diagram
 from canvass.lanes.of_counterexample import (
     acting_member,
     action_title,
@@ -88,12 +86,14 @@ class Counterexample:
             states=tuple(
                 api.CounterexampleState(
                     number=number,
-                    action=_plain_action(self.actions[number - 1], diagram),
-                    acting=acting(old, new, self.actions[number - 1]),
+                    action=action if diagram is None else action_title(action),
+                    acting=acting(old, new, action),
                     changes=() if old is None else tree_changes(old, new),
                     tree=bounded(new),
                 )
-                for number, (old, new) in enumerate(zip(before, shown, strict=True), 1)
+                for number, (old, new, action) in enumerate(
+                    zip(before, shown, self.actions, strict=False), 1
+                )
             ),
             states_total=len(self.states),
             lanes=None if diagram is None else lanes_of(diagram, 0, len(diagram.events)),
@@ -115,38 +115,28 @@ def read_counterexample(path: Path) -> Counterexample:
         If the file is not a counterexample.
     """
     try:
-        with _reading(path):
-            if path.stat().st_size > MAX_BYTES:
-                raise CounterexampleError(f"{path}: larger than {MAX_BYTES >> 20} MiB")
-            if path.suffix != ".json":
-                return _printed(path)
-            document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-            if document.get("schema") == SCHEMA:
-                own = _own(msgspec.convert(document, CounterexampleDocument))
-                return replace(own, folder=path.parent)
-            if isinstance(document.get("states"), list):
-                return _itf(document, path)
-            if "counterexample" in document:
-                return _itf(msgspec.convert(document["counterexample"], _Dump).as_itf(), path)
-    except TypeError as error:
+        if path.stat().st_size > MAX_BYTES:
+            raise CounterexampleError(f"{path}: larger than {MAX_BYTES >> 20} MiB")
+        if path.suffix != ".json":
+            return _printed(path)
+        document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        if document.get("schema") == SCHEMA:
+            own = _own(msgspec.convert(document, CounterexampleDocument))
+            return replace(own, folder=path.parent)
+        if isinstance(document.get("states"), list):
+            return _itf(document, path)
+        if "counterexample" in document:
+            return _itf(msgspec.convert(document["counterexample"], _Dump).as_itf(), path)
+    except OSError as error:
+        raise CounterexampleError(f"{path}: {error.strerror}") from None
+    except (msgspec.ValidationError, TypeError) as error:
         raise CounterexampleError(f"{path}: not a counterexample: {error}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise CounterexampleError(f"{path}: not JSON: {error}") from None
     except (LookupError, ValueError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise CounterexampleError(f"{path}: not a counterexample: {reason}") from None
     raise CounterexampleError(f"{path}: neither {SCHEMA} nor ITF nor -dumpTrace json of TLC")
-
-
-@contextmanager
-def _reading(file: Path) -> Iterator[None]:
-    """Raise an error of one line if a file cannot be read within the context."""
-    try:
-        yield
-    except OSError as problem:
-        raise CounterexampleError(f"{file}: {problem.strerror}") from None
-    except msgspec.ValidationError as problem:
-        raise CounterexampleError(f"{file}: not a counterexample: {problem}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        raise CounterexampleError(f"{file}: not JSON: {problem}") from None
 
 
 def _own(document: CounterexampleDocument) -> Counterexample:
@@ -181,7 +171,7 @@ def _itf(document: Mapping[str, Any], path: Path) -> Counterexample:
     states = document["states"]
     metas = [state.get("#meta") or {} for state in states]
     source = (document.get("#meta") or {}).get("source")
-    loop = _number(document.get("loop"))
+    loop = msgspec.convert(document.get("loop"), int | None)
     return Counterexample(
         title=path.name,
         claim=f"a behaviour of {source}" if source else "a behaviour",
@@ -241,17 +231,6 @@ def _printed(path: Path) -> Counterexample:
         values=tuple(values),
         folder=path.parent,
     )
-
-
-def _plain_action(action: str, diagram: Diagram | None) -> str:
-    """Give the member's action for an action of the cluster, such as ``Canvass``."""
-    return action if diagram is None else action_title(action)
-
-
-def _number(value: Any) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise TypeError("the loop is no number")
-    return value
 
 
 def _titled(action: Any, arguments: Any) -> str:

@@ -128,7 +128,6 @@ class GraphRoutes:
         counted = {name: _counts(found, rows).tolist() for name, rows in marks.items()}
         shown, cut = found.edges[:DRAWN_EDGES], found.edges[DRAWN_EDGES:]
         return api.Projection(
-            by=by,
             values=values,
             nodes=tuple(
                 api.QuotientNode(

@@ -235,7 +235,6 @@ def _node(
         layer=layer,
         initial=graph.view.is_initial(row),
         terminal=bool(graph.terminal[row]),
-        expanded=bool(graph.view.expanded[row]),
         more=more,
         election_state=election if isinstance(election, str) else msgspec.UNSET,
         sign=sign,

@@ -51,14 +51,7 @@ def cluster_words(state: Tree) -> str:
 
 def difference_words(state: Tree, centre: Tree) -> str:
     """Describe the members and channels that differ from those of ``centre``."""
-    members, others = state["member"], centre["member"]
-    found = [
-        f"{name} {member_words(one)}"
-        for name, one in members.items()
-        if member_words(one) != member_words(others.get(name, {}))
-    ]
-    if not found:
-        found = [f"{name} changed" for name, one in members.items() if one != others.get(name)]
+    found = [f"{name} {words}" for name, words in _differing(state, centre)]
     queues = [
         f"{i}→{j} {', '.join(map(_type, queue[:2])) or 'empty'}"
         for i, by_receiver in state["channel"].items()
@@ -72,12 +65,16 @@ def difference_words(state: Tree, centre: Tree) -> str:
 
 def moved_member(state: Tree, centre: Tree) -> str | None:
     """Name the first member whose description differs from ``centre``, or whose state does."""
-    members, others = state["member"], centre["member"]
-    for same in (lambda a, b: member_words(a) == member_words(b), lambda a, b: a == b):
-        for name, one in members.items():
-            if not same(one, others.get(name, {})):
-                return str(name)
-    return None
+    return next((name for name, _ in _differing(state, centre)), None)
+
+
+def _differing(state: Tree, centre: Tree) -> list[tuple[str, str]]:
+    """Give the members whose description differs, or if there is none, whose state does."""
+    others = {name: centre["member"].get(name, {}) for name in state["member"]}
+    changed = [(name, one) for name, one in state["member"].items() if one != others[name]]
+    words = [(name, member_words(one)) for name, one in changed]
+    differ = [(name, said) for name, said in words if said != member_words(others[name])]
+    return differ or [(name, "changed") for name, _ in changed]
 
 
 def step_words(before: Tree, after: Tree, action: str) -> str:

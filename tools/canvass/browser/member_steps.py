@@ -7,6 +7,7 @@ the numbering of terms, positions and peers. `canvass.conformance` decides which
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
@@ -45,20 +46,13 @@ class MemberSteps:
         self.classes: Lazy[NDArray[np.int64]] = Lazy(self._canonicalise)
         """For each edge, the place of its canonical step in the table of keys."""
         self._by_class: NDArray[np.int64] | None = None
-        self._lock = threading.Lock()
-        self._begun = False
+        self._thread = threading.Thread(target=self.classes.get, daemon=True)
 
-    @property
     def ready(self) -> bool:
-        """Whether all edges have their canonical steps; `begin` starts that."""
+        """Tell whether all edges have their canonical steps; the first call starts that."""
+        with suppress(RuntimeError):  # It has started.
+            self._thread.start()
         return self.classes.made
-
-    def begin(self) -> None:
-        """Start to canonicalise all edges in a thread, unless that has started."""
-        with self._lock:
-            if not self._begun:
-                self._begun = True
-                threading.Thread(target=self.classes.get, daemon=True).start()
 
     def place(self, loaded: RunColumns, row: int) -> tuple[int, int, int] | None:
         """Find the edge of a run's step, with its source and target; None if the graph has none."""

@@ -8,13 +8,12 @@ times their size to its process; for a long run that is one of its own.
 from __future__ import annotations
 
 import ctypes
-import os
 import pickle
 import tempfile
 from collections.abc import Callable
 from itertools import pairwise
 from mmap import ACCESS_READ, MADV_DONTNEED, mmap
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
 from typing import Any, Final, ParamSpec, TypeVar
@@ -25,8 +24,6 @@ _R = TypeVar("_R")
 
 LONG: Final = 20_000
 """Events from which a run is long: a new process takes as long as the check of so many."""
-SMALL_BYTES: Final = 1 << 25
-"""Arrays of a value that stay in memory."""
 _files = list[ref[mmap]]()
 _trim: Final = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)
 """A function of glibc alone."""
@@ -55,6 +52,7 @@ def apart(events: int, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwar
     ours, its = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(its, work, args, kwargs), daemon=True)
     # An interrupt ends this process, and with it the other one, which would not do so in one line.
+    resource_tracker.ensure_running()  # Else it begins now, and lets interrupts through again.
     heeded = pthread_sigmask(SIG_BLOCK, {SIGINT})
     process.start()
     pthread_sigmask(SIG_SETMASK, heeded)
@@ -72,7 +70,6 @@ def apart(events: int, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwar
 
 
 def _work(to: Connection, work: Callable[..., object], args: Any, kwargs: Any) -> None:
-    os.nice(10)  # The page is answered first.
     try:
         to.send((work(*args, **kwargs), None))
     except Exception as error:  # noqa: BLE001 - the process that has asked raises it
@@ -80,14 +77,9 @@ def _work(to: Connection, work: Callable[..., object], args: Any, kwargs: Any) -
 
 
 def mapped(make: Callable[[], _R]) -> _R:
-    """Make a value whose arrays are mapped from a file, which has no name and ends with them.
-
-    A value with small arrays is given as it is made.
-    """
-    value, buffers = make(), list[pickle.PickleBuffer]()
-    packed = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-    if sum(buffer.raw().nbytes for buffer in buffers) < SMALL_BYTES:
-        return value
+    """Make a value whose arrays are mapped from a file, which has no name and ends with them."""
+    buffers = list[pickle.PickleBuffer]()
+    packed = pickle.dumps(make(), protocol=5, buffer_callback=buffers.append)
     with tempfile.TemporaryFile(prefix="canvass-browse-") as file:
         ends = [0]
         for buffer in buffers:

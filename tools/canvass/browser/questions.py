@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -89,6 +89,11 @@ class Arguments:
         """Give a part of the path."""
         return self._path[name]
 
+    @property
+    def place(self) -> tuple[Any, str]:
+        """The kind and the id of the source that the path names, if it has no other part."""
+        return next(iter(self._path.items()))
+
     def number_in_path(self, name: str) -> int:
         """Give a number of the path.
 
@@ -142,11 +147,11 @@ Ask: TypeAlias = Callable[[Arguments], Answer]
 Method = TypeVar("Method", bound=Callable[..., Answer])
 
 
-def at(path: str) -> Callable[[Method], Method]:
-    """Mark a method as the answer to a question: a path below ``/api``, with parts in braces."""
+def at(*paths: str) -> Callable[[Method], Method]:
+    """Mark a method as the answer to questions: paths below ``/api``, with parts in braces."""
 
     def marked(method: Method) -> Method:
-        method.path = path  # type: ignore[attr-defined]
+        method.paths = paths  # type: ignore[attr-defined]
         return method
 
     return marked
@@ -155,7 +160,7 @@ def at(path: str) -> Callable[[Method], Method]:
 def questions_of(*answering: object) -> dict[str, Ask]:
     """Give the methods that `at` marks, by their paths."""
     methods = [getattr(one, name) for one in answering for name in dir(type(one))]
-    return {one.path: one for one in methods if hasattr(one, "path")}
+    return {path: one for one in methods for path in getattr(one, "paths", ())}
 
 
 def _number(name: str, text: str) -> int:

@@ -135,7 +135,6 @@ def _stretch(opened: OpenRun, first: int, last: int, count: int, *, of_run: bool
         member=int(columns.member[begin]),
         event=first,
         last_event=last,
-        step=int(columns.step[begin]),
         action=ACTION_NAMES[int(columns.action[begin])],
         time=seconds_text(int(columns.time_ns[begin])),
         lasted=shown_ns(lasted),

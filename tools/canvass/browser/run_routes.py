@@ -7,7 +7,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from canvass.browser import api
-from canvass.browser.api import Kind
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.explanations import hazard_page
 from canvass.browser.limits import LANE_EVENTS, LISTED
@@ -72,8 +71,7 @@ class RunRoutes:
         if (found := run.graph(self._store)) is None:
             return answer
         name, graph, steps = found
-        if not steps.ready:
-            steps.begin()
+        if not steps.ready():
             return replace(answer, graph_pending=True)
         if (place := steps.place(run.opened.loaded, row)) is None:
             return answer
@@ -112,34 +110,23 @@ class RunRoutes:
         run = self._run(arguments)
         return timeline_of(run.opened, marks_of(run.opened, run.checked.verdict))
 
-    @at("/report/{report}")
-    def report(self, arguments: Arguments) -> Answer:
-        """Give the summary of a report."""
-        return self._many("report", arguments).view(arguments.part("report"))
+    def _many(self, arguments: Arguments) -> tuple[str, OpenReport | OpenCorpus]:
+        kind, name = arguments.place
+        found: OpenReport | OpenCorpus = self._store.content(kind, name)
+        return name, found
 
-    @at("/report/{report}/runs")
-    def report_runs(self, arguments: Arguments) -> Answer:
-        """Give a page of the runs of a report."""
-        return self._runs("report", arguments)
+    @at("/report/{report}", "/corpus/{corpus}")
+    def many(self, arguments: Arguments) -> Answer:
+        """Give the summary of a report, or count the runs of a corpus."""
+        name, found = self._many(arguments)
+        return found.view(name)
 
-    @at("/corpus/{corpus}")
-    def corpus(self, arguments: Arguments) -> Answer:
-        """Count the runs of a corpus."""
-        return self._many("corpus", arguments).view(arguments.part("corpus"))
-
-    @at("/corpus/{corpus}/runs")
-    def corpus_runs(self, arguments: Arguments) -> Answer:
-        """Give a page of the runs of a corpus."""
-        return self._runs("corpus", arguments)
-
-    def _many(self, kind: Kind, arguments: Arguments) -> OpenReport | OpenCorpus:
-        found: OpenReport | OpenCorpus = self._store.content(kind, arguments.part(kind))
-        return found
-
-    def _runs(self, kind: Kind, arguments: Arguments) -> Answer:
+    @at("/report/{report}/runs", "/corpus/{corpus}/runs")
+    def runs(self, arguments: Arguments) -> Answer:
+        """Give a page of the runs of a report or corpus."""
+        name, found = self._many(arguments)
         page = arguments.number("page", 0, MAX_PAGE)
-        verdict, text = arguments.text("verdict"), arguments.text("text")
-        return self._many(kind, arguments).runs(arguments.part(kind), verdict, text, page)
+        return found.runs(name, arguments.text("verdict"), arguments.text("text"), page)
 
     @at("/counterexample/{counterexample}")
     def counterexample(self, arguments: Arguments) -> Answer:

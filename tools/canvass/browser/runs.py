@@ -186,7 +186,7 @@ class Shown(NamedTuple):
 
 
 class OpenRun:
-    """A run of a folder or of a data set, with all its events; `mapped` keeps those of a long run.
+    """A run of a folder or of a data set, with all its events, which `mapped` keeps.
 
     Parameters
     ----------
@@ -238,18 +238,6 @@ class OpenRun:
         """The number of events."""
         return len(self.lanes.rows)
 
-    def members(self) -> tuple[api.MemberInfo, ...]:
-        """Count the steps and events of each member."""
-        steps = self.loaded.columns.step
-        return tuple(
-            api.MemberInfo(
-                id=member,
-                steps=int(steps[self.lanes.rows[int(places[-1])]]) + 1 if len(places) else 0,
-                events=len(places),
-            )
-            for member, places in enumerate(self.places)
-        )
-
     def number_of(self, member: int, step: int) -> int | None:
         """Give the place of a step in the causal order; None without that step."""
         row = self.lanes.row_of(member, step)
@@ -262,7 +250,7 @@ class OpenRun:
             track.at(member, number, steps[rows])
             for member, (track, rows) in enumerate(zip(self.tracks, self.member_rows, strict=True))
         ]
-        return api.MembersAt(at=number, total=self.total, members=tuple(found))
+        return api.MembersAt(tuple(found))
 
     def window(
         self,

@@ -38,10 +38,6 @@ class TlcQuestions:
         self._store, self._lock = store, threading.Lock()
         self._answers: dict[Hashable, api.TlcAnswer | Refusal] = {}
 
-    def nearest(self, moment: Moment) -> api.TlcAnswer:
-        """Give the nearest loss from a moment, or begin to search for it; see `ask`."""
-        return self.ask(moment, lambda: self._nearest(moment))
-
     def ask(self, question: Hashable, work: Callable[[], api.TlcAnswer]) -> api.TlcAnswer:
         """Give the answer to a question, or begin to work on it.
 
@@ -76,7 +72,8 @@ class TlcQuestions:
         with self._lock:
             self._answers[question] = answer
 
-    def _nearest(self, moment: Moment) -> api.TlcAnswer:
+    def nearest(self, moment: Moment) -> api.TlcAnswer:
+        """Search for the nearest loss from a moment."""
         found, kept = search(spec_root(), moment, BOUNDS), None
         if found.failure:
             raise TlcError(found.failure)

@@ -41,6 +41,7 @@ from canvass.distance.moments import RunMoments
 from canvass.lanes.of_counterexample import value_text
 from canvass.steps.answers import StepLookup
 from canvass.steps.kernel import rules_digest
+from canvass.traces.columns import sends_at
 from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.releases import releases_of_run
 from canvass.traces.run import RunFolder
@@ -112,20 +113,14 @@ def _nearest(
     Among equally near ones, it is the last.
     """
     columns = opened.loaded.columns
-    events = np.flatnonzero(columns.member == sender)
     best: tuple[int, int, Message] | None = None
-    for row in events.tolist():
-        first, last = int(columns.send_offsets[row]), int(columns.send_offsets[row + 1])
-        if first == last:
-            continue
-        if not (columns.sends[first:last, MESSAGE_INDEX["peer"]] == receiver).any():
-            continue
-        for send in columns.event(row).sends:
-            if send.to != receiver or type(send.message) is not type(message):
+    for row in np.flatnonzero(columns.member == sender).tolist():
+        for to, sent in sends_at(columns, row):
+            if to != receiver or type(sent) is not type(message):
                 continue
-            differing = len(list(_compared(message, send.message)))
+            differing = len(list(_compared(message, sent)))
             if best is None or differing <= best[0]:
-                best = differing, row, send.message
+                best = differing, row, sent
     return None if best is None else (best[2], best[1])
 
 
@@ -163,17 +158,12 @@ class Checker:
     def __init__(self, lookup: StepLookup) -> None:
         self._lookup = lookup
         self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        threading.Thread(target=self._work, daemon=True).start()
 
     def check(self, opened: OpenRun) -> Checked:
         """Queue a run, and give the record that will hold its verdict."""
         found = Checked()
         self._waiting.put(lambda: _settle(opened, self._lookup, found))
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, daemon=True)
-                self._thread.start()
         return found
 
     def _work(self) -> None:
@@ -217,7 +207,6 @@ def divergence_of(opened: OpenRun, case: Case) -> api.FirstDivergence:
         note=content.note,
         receipt=next(filter(None, (receipt_of(opened, one) for one in found)), None),
         hazards=hazards_in(*(one.text for one in found)),
-        place=str(case.place),
         commands=case.commands,
     )
 
@@ -296,7 +285,7 @@ class RunSource:
             divergence=None if case is None else divergence_of(self.opened, case),
             divergences=() if verdict is None else verdict.divergences,
             facts=() if verdict is None else verdict.facts,
-            members=self.opened.members(),
+            members=run.member_count,
             events=self.opened.total,
         )
 

@@ -182,7 +182,7 @@ class WhatIfRoutes:
         world = start.cluster()
         label = start.title + "".join(f", {title_of(choice)}" for choice in walk(world, path))
         moment = moment_after(start.moment, world, shortened(label, LABEL_CHARS))
-        return self._tlc.nearest(moment)
+        return self._tlc.ask(moment, lambda: self._tlc.nearest(moment))
 
     @at(f"{_BASE}/confirmed")
     def confirmed(self, arguments: Arguments) -> Answer:

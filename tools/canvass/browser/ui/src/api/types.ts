@@ -193,13 +193,6 @@ export interface Session {
   readonly sources: readonly SourceInfo[];
 }
 
-/** A member of a run. */
-export interface MemberInfo {
-  readonly id: number;
-  readonly steps: number;
-  readonly events: number;
-}
-
 /** A received message that no member sent, and the nearest message that was sent. */
 export interface Receipt {
   readonly received: string;
@@ -231,7 +224,6 @@ export interface FirstDivergence {
   readonly receipt: Receipt | null;
   readonly hazards: readonly string[];
   readonly note: string;
-  readonly place: string;
   readonly commands: readonly string[];
 }
 
@@ -250,7 +242,7 @@ export interface RunView {
   readonly divergence: FirstDivergence | null;
   readonly divergences: readonly Divergence[];
   readonly facts: readonly Fact[];
-  readonly members: readonly MemberInfo[];
+  readonly members: number;
   readonly events: number;
 }
 
@@ -329,7 +321,6 @@ export interface Stretch {
   readonly member: number;
   readonly event: number;
   readonly lastEvent: number;
-  readonly step: number;
   readonly action: string;
   readonly time: string;
   readonly lasted: string;
@@ -364,8 +355,6 @@ export interface MemberAt {
 
 /** States of all members after an event. */
 export interface MembersAt {
-  readonly at: number;
-  readonly total: number;
   readonly members: readonly MemberAt[];
 }
 
@@ -568,7 +557,6 @@ export interface Node {
   readonly layer: number;
   readonly initial: boolean;
   readonly terminal: boolean;
-  readonly expanded: boolean;
   readonly more: number;
   readonly electionState?: string;
   readonly sign?: string;
@@ -642,7 +630,6 @@ export interface QuotientEdge {
 
 /** A graph projected onto an expression: one node for each of its values. */
 export interface Projection {
-  readonly by: string;
   readonly values: readonly string[];
   readonly nodes: readonly QuotientNode[];
   readonly edges: readonly QuotientEdge[];

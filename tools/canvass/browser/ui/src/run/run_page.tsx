@@ -148,7 +148,7 @@ function Loaded(
           <h1>{run.title}</h1>
           <VerdictBadge run={run} />
           <span class="soft" title={run.releases[0] ?? ""}>
-            {`revision ${run.revision} · ${plural(run.members.length, "member")} · ${plural(run.events, "event")}`}
+            {`revision ${run.revision} · ${plural(run.members, "member")} · ${plural(run.events, "event")}`}
           </span>
           <span class="bar-space" />
           <ExportMenu name={`${run.runId}-${view}`} files={savedPageOf(run.id)} />
