@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from canvass.conformance.sequence import REPLACED, RESTART, Sequence, row_kind, rows_before
 from canvass.steps.jit import kernel
 from canvass.traces.columns import Ints
-from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
+from canvass.traces.layout import ACTION_NAMES, ID_BITS, STATE_ENUMS
 
 SOUND: Final = 0
 NOT_SENT: Final = 1
@@ -256,9 +256,9 @@ def cut_short(sequence: Sequence, member_count: int, unsent: int = -1) -> list[i
 
     Message numbers rise along a stream, and a step is recorded before its messages leave. So a
     received number beyond the last recorded one shows that the end of the stream is missing.
-    ``unsent`` and smaller numbers are of messages that nobody sent, and show nothing.
+    The number ``unsent`` is of messages that nobody sent, and shows nothing.
     """
-    last = np.full(member_count, unsent, dtype=np.int64)
+    last = (np.arange(member_count, dtype=np.int64) << ID_BITS) + unsent
     np.maximum.at(last, np.repeat(sequence.member, sequence.sends_of), sequence.send_id)
     received, peer = sequence.received_id, sequence.received_from
     known = (received >= 0) & (peer >= 0) & (peer < member_count)

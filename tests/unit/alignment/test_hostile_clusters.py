@@ -79,6 +79,8 @@ def test_a_spoilt_cluster_has_an_outcome(seed: int, count: int, tmp_path: Path) 
         pytest.param("2311 1395", id="a member has lines of services alone"),
         pytest.param("2311 4996", id="the stamps of a log fall"),
         pytest.param("104 109", id="a log ends before the election of its member"),
+        pytest.param("100 868", id="the same, and only that log names the wall time"),
+        pytest.param("102 1938", id="the sender of a false message has a gap, as seen later"),
     ],
 )
 def test_what_is_missing_is_named_in_a_spoilt_cluster(seed: str, tmp_path: Path) -> None:
@@ -88,8 +90,16 @@ def test_what_is_missing_is_named_in_a_spoilt_cluster(seed: str, tmp_path: Path)
     assert outcome_of(files, tmp_path) == INCOMPLETE
 
 
-def test_a_message_of_a_member_that_has_sent_none_is_false(tmp_path: Path) -> None:
-    assert outcome_of(hostile_cluster("104 452"), tmp_path) == CONTRADICTED
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param("103 1278", id="its sender has sent no message"),
+        pytest.param("103 286", id="its sender is the receiver"),
+        pytest.param("100 1509", id="its sender has gaps, and its position is none of a log"),
+    ],
+)
+def test_a_false_message_is_seen_by_the_checker_as_well(seed: str, tmp_path: Path) -> None:
+    assert outcome_of(hostile_cluster(seed), tmp_path) == CONTRADICTED
 
 
 def test_a_log_may_end_between_the_lines_of_one_step(tmp_path: Path) -> None:

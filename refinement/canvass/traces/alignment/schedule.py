@@ -321,17 +321,23 @@ class Schedule(DrivenCluster):
         """End a member's run with an impossible step that stands for a false line."""
         m = step.given.message
         outcome = Outcome(live.state)
-        if m is None:
+        sender = self._other_sender(live, m) if m is not None else NULL_VALUE
+        if sender == NULL_VALUE:
             closed = live.state.election_state is _CLOSED
             action = "ElectionInit" if closed else "EnterElection"
             live.append(Step(action, NO_INPUT, outcome, step.lines))
             return
-        sender = sender_of(m)
-        if sender not in self.members or sender == live.member_id:
-            # A member without a log, if there is no other log: without a sender it were no event.
-            others = (*self.members, *range(live.windows.moves.rules.member_count))
-            sender = next((j for j in others if j != live.member_id), -1)
         live.append(Step(step.action, step.given, outcome, step.lines), sender)
+
+    def _other_sender(self, live: DrivenMember, m: Message) -> int:
+        """The sender that is given to a false message: its own, or one that the log of shows it.
+
+        Null if no other member's log is without a gap. In a gap a member may have sent anything, so
+        nobody could see that it has not sent the message.
+        """
+        candidates = (sender_of(m), *self.members)
+        known = (j for j in candidates if j in self.members and j != live.member_id)
+        return next((j for j in known if not self.windows[j].trajectory.has_gap), NULL_VALUE)
 
     def _take_informed(self, live: DrivenMember, step: Step) -> bool:
         """Take a leader's step after a silent report that it receives now; false if none helps."""

@@ -24,6 +24,7 @@ from canvass.traces.aeron_log.records import NewElection, ProcessStart
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import Matching, Receipt
 from canvass.traces.alignment.completeness import IN_STEP_NS
+from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import PROCESS_END
 from canvass.traces.alignment.windows import SLOTS, Windows, sends_message
 
@@ -93,13 +94,13 @@ def _decide_first(
     )
     if ends and not _is_led_by_another(windows, i, m):
         reason = "the last lines of a process that was killed are missing"
-        _open_gap(windows[i], ends[0], reason)
+        _open_gap(windows, i, ends[0], reason)
     elif shown or _answers_missing(windows[i], j, m, *places[0]):
         reason = f"lines are missing: messages that others received: {len(receipts)}"
-        _open_gap(windows[i], places[0][0], reason)
+        _open_gap(windows, i, places[0][0], reason)
     else:
         line = windows[j].steps[receipt.step].lines.start
-        windows[j].trajectory.end_with(line, f"member {i} cannot have sent this message")
+        windows[j].trajectory.end_with(line, _cannot_send(i))
 
 
 def _is_led_by_another(windows: Mapping[int, Windows], i: int, m: Message) -> bool:
@@ -144,14 +145,21 @@ def decide_near_gaps(windows: Mapping[int, Windows]) -> bool:
             i = sender_of(m) if m is not None else j
             if m is None or i == j or i not in windows or _is_open(windows[i]):
                 continue
-            if windows[i].trajectory.lines.times[-1] < trajectory.lines.times[line]:
+            sender = windows[i].trajectory.lines
+            comparable = _has_header(sender) == _has_header(trajectory.lines)
+            if not comparable or sender.times[-1] < trajectory.lines.times[line]:
                 continue  # The last lines of the sender may be missing.
             can_send = _can_send(windows[i], j, m, is_whole=False)
             if windows[i].first(0, j, m) is None and not can_send:
-                trajectory.end_with(line, f"member {i} cannot have sent this message")
+                trajectory.end_with(line, _cannot_send(i))
                 found = True
                 break
     return found
+
+
+def _has_header(lines: MemberLines) -> bool:
+    """Whether a log names the wall time: the times of others are those of their hosts' clocks."""
+    return any(isinstance(record, ProcessStart) for record in lines.records)
 
 
 def decide_term_entries(windows: Mapping[int, Windows]) -> bool:
@@ -285,12 +293,22 @@ def _is_silent(one: Windows, now_ns: int) -> bool:
     return is_closed and lines.is_silent_before(place)
 
 
-def _open_gap(one: Windows, at: int, reason: str) -> None:
-    """Note that lines are missing after step ``at``.
+def _cannot_send(i: int) -> str:
+    return f"member {i} cannot have sent this message"
+
+
+def _open_gap(windows: Mapping[int, Windows], i: int, at: int, reason: str) -> None:
+    """Note that lines of member ``i`` are missing after step ``at``.
 
     If a process ends there, the gap comes before the first line of the next process that has one.
+    No message of the member is false any more: it may have been sent in the gap.
     """
-    steps = one.trajectory.steps
+    for one in windows.values():
+        if one.trajectory.false_line is not None and one.trajectory.false_line[1] == _cannot_send(
+            i
+        ):
+            one.trajectory.stopped = one.trajectory.steps.pop().lines.start
+    steps = windows[i].trajectory.steps
     place = min(at + 1, len(steps) - 1)
     if steps[at].action == PROCESS_END:
         later = range(at + 1, len(steps))
