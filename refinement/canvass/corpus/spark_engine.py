@@ -89,7 +89,7 @@ class SparkEngine:
         frame: DataFrame = (
             self._session.createDataFrame(rows) if isinstance(rows, pa.Table) else rows
         )
-        frame = frame.select(*columns).withColumns({k: f.lit(v) for k, v in stamp.items()})
+        frame = frame.select(*columns, *(f.lit(v).alias(k) for k, v in stamp.items()))
         writer = frame.coalesce(1).write.mode("overwrite").option("compression", "zstd")
         writer.parquet(f"file://{folder}")
 
