@@ -178,15 +178,16 @@ def test_events_are_found_by_how_many_members_lead_and_are_candidates(server: As
         found = server.get(api.RunFound, "/run/good/find", where=where, limit=1000)
         holds = {k for one in found.shown for k in range(one.event, one.last_event + 1)}
         assert holds == {k for k, held in enumerate(expected) if held}
+        assert found.of_cluster
         assert found.events == sum(expected) == sum(one.events for one in found.shown)
         assert [one.event for one in found.shown] == sorted(one.event for one in found.shown)
 
 
 def test_with_the_field_of_a_member_the_stretches_are_those_of_members(server: Asked) -> None:
-    found = server.get(
-        api.RunFound, "/run/good/find", where='leaders = 0 and action = "Restart"', limit=1000
-    )
+    where = 'leaders = 0 and action = "Restart"'
+    found = server.get(api.RunFound, "/run/good/find", where=where, limit=1000)
 
+    assert not found.of_cluster
     assert {one.action for one in found.shown} == {"Restart"}
     assert all(one.event == one.last_event for one in found.shown)
 

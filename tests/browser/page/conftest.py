@@ -66,7 +66,7 @@ PLACES = {
     "lanes": "/run/{sample}?view=lanes",
     "election": "/run/{sample}?view=election",
     "in graph": "/run/{sample}?view=graph",
-    "find in a run": "/run/{sample}?view=find&where=action%20%3D%20%22OnVote%22",
+    "find in a run": "/run/{sample}?view=find&where=action%20%3D%20%22OnVote%22&pin=leaders%3D0",
     "what if": "/run/{good}/what-if/100",
     "counterexample": "/counterexample/{counterexample}",
     "states": "/counterexample/{counterexample}?view=states",
@@ -123,10 +123,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 @pytest.fixture(scope="package")
 def browser_context_args() -> dict[str, Any]:
     """One size and one way to look, unless a test asks for another."""
-    return {
-        "viewport": {"width": 1280, "height": 800},
-        "accept_downloads": True,
-    }
+    return {"viewport": {"width": 1280, "height": 800}, "accept_downloads": True}
 
 
 @pytest.fixture(scope="package")

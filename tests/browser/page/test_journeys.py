@@ -248,6 +248,7 @@ def test_a_divergence_is_understood(
     asked.fill('role = "LEADR"')
     asked.press("Enter")
     expect(page.locator(".find")).to_contain_text("LEADER")
+    pin_a_condition(page, server, run)
 
     # What was observed in the sample is followed in the graph.
     follow(page, f"/run/{ids['sample']}?view=graph")
@@ -266,6 +267,27 @@ def test_a_divergence_is_understood(
         page = open_page(f"/run/{other.ids[0]}", at=other)
         expect(page.locator("[data-limits] h3")).to_have_text("Not a full check")
         expect(page.locator("[data-limits] code").first).to_have_text("AppliedWithinCommitted")
+
+
+def pin_a_condition(page: Page, server: Asked, run: str) -> None:
+    """Keep under the timeline when a condition holds, go to a bar, and follow links with a pin."""
+    pinned = page.locator("[data-pinned]")
+    where = 'electionState = "CANVASS"'
+    found = server.get(api.RunFound, f"{run}/find", where=where, limit=1000)
+    follow(page, f"{run}?view=find&where={quote(where)}")
+    page.get_by_role("button", name="Pin under the timeline").click()
+    page.keyboard.press("1")
+    expect(pinned.locator("[data-bar]")).to_have_count(len(found.shown))
+    expect(pinned.locator(".timeline-names span")).to_have_text(["0", "1", "2"])
+    pinned.locator("[data-bar]").last.click()
+    at_event(page, found.shown[-1].event)
+    follow(page, f"{run}?pin={quote('leaders = 0')}")
+    expect(pinned).to_contain_text("of the whole cluster")
+    expect(pinned.locator(".timeline-names span")).to_have_count(0)
+    follow(page, f"{run}?pin={quote('leaders = = 0')}")
+    expect(pinned.get_by_role("alert")).to_contain_text("column 11: ")
+    pinned.get_by_role("button", name="Unpin").click()
+    expect(pinned).to_have_count(0)
 
 
 def spoil_receipt(run: Path) -> None:
@@ -637,12 +659,14 @@ def test_a_run_is_sent_in_a_file_that_needs_no_server(
     tmp_path: Path,
     problems: list[str],
 ) -> None:
-    route = f"/run/{ids['bad']}?at=70&view=lanes&show=all"
+    route = f"/run/{ids['bad']}?at=70&view=lanes&show=all&pin=leaders%3D0"
     page = open_page(route)
     expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
     at_event(page, 70)
     there = alone(new_context, kept(page, "Page", tmp_path), problems, route)
+    expect(page.locator("[data-pinned]")).to_be_visible()
     expect(there.get_by_role("tab")).to_have_text(["Story", "Lanes", "Election"])
+    expect(there.locator("[data-pinned]")).to_have_count(0)
     expect(there.locator(".verdict").first).to_contain_text("DIVERGES")
     at_event(there, 70)
     for key, number in (("ArrowRight", 71), ("PageDown", 96), ("ArrowLeft", 95)):

@@ -247,6 +247,8 @@ class RunFound(Data, frozen=True):
     """The names that a predicate may use."""
     actions: tuple[str, ...]
     """The values of the field ``action``."""
+    of_cluster: bool = False
+    """Whether a stretch spans the events of all members; else those of one member."""
 
 
 class NextChange(Data, frozen=True):

@@ -116,6 +116,7 @@ def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> a
         hints=hints,
         fields=FIELDS,
         actions=ACTIONS,
+        of_cluster=of_run,
     )
 
 

@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LaneEvent, LaneMessage, Lanes, RunTimeline, RunView } from "../src/api/types.ts";
+import type { LaneEvent, LaneMessage, Lanes, RunFound, RunTimeline, RunView } from "../src/api/types.ts";
 import { Labels } from "../src/graph/labels.ts";
 import type { Palette } from "../src/graph/palette.ts";
 import { columnsOf, routesOf, tracksOf } from "../src/lanes/geometry.ts";
 import { milestonesOf, startOf } from "../src/run/milestones.ts";
+import { barAt, barsOf } from "../src/run/pinned_bars.ts";
 import { timeScale } from "../src/run/time_scale.ts";
 
 const timeline = {
@@ -38,6 +39,20 @@ test("a stretch of quiet is shortened, so that an election is seen", () => {
 test("a run without events has a scale", () => {
   const scale = timeScale(undefined, 0, 800);
   assert.deepEqual([scale.place(0), scale.number(0)], [0, 0]);
+});
+
+test("a pinned condition has its bars in the rows of the members, or in one row of the cluster", () => {
+  const scale = timeScale(timeline, 10_000, 800);
+  const shown = [{ member: 2, event: 0, lastEvent: 39 }, { member: 1, event: 5_000, lastEvent: 5_000 }];
+  const found = { ofCluster: false, shown } as unknown as RunFound;
+  const bars = barsOf(found, [1, 2], scale);
+  assert.deepEqual(bars.map(({ row, event }) => [row, event]), [[1, 0], [0, 5_000]]);
+  assert.equal(bars[0]?.width, scale.place(40));
+  assert.equal(bars[1]?.width, 2); // One event of many is still seen.
+  const { x } = bars[1] ?? { x: 0 };
+  assert.equal(barAt(bars, 0, x + 8)?.event, 5_000);
+  assert.deepEqual([barAt(bars, 0, x + 40), barAt(bars, 1, x)], [undefined, undefined]);
+  assert.deepEqual(barsOf({ ...found, ofCluster: true }, [1, 2], scale).map(({ row }) => row), [0, 0]);
 });
 
 test("milestones are in order, and a page opens at the first divergence, else at the first leader", () => {

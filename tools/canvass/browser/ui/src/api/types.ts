@@ -336,6 +336,7 @@ export interface RunFound {
   readonly hints: readonly string[];
   readonly fields: readonly string[];
   readonly actions: readonly string[];
+  readonly ofCluster: boolean;
 }
 
 /** The next event that changes a field; null if there is none. */

@@ -143,7 +143,6 @@ export function Expression(
   useLayoutEffect(() => {
     if (focus > 0) input.current?.focus();
   }, [focus]);
-  const column = error instanceof ApiError && text === value ? error.column : undefined;
   // The word being typed, for the list of fields.
   const begun = /[A-Za-z_]\w*$/.exec(text)?.[0] ?? "";
   // After a field with few values and a comparison, those values.
@@ -185,12 +184,7 @@ export function Expression(
       </label>
       <button type="submit">Show</button>
       <div id="expression-error" class="expression-error" role="alert">
-        {error && text === value ? (
-          <>
-            {column === undefined ? null : <pre aria-hidden="true">{`${" ".repeat(Math.max(0, column - 1))}▲`}</pre>}
-            <p>{column === undefined || error.message.startsWith("column ") ? error.message : `column ${column}: ${error.message}`}</p>
-          </>
-        ) : null}
+        {error && text === value ? <Mistake error={error} /> : null}
       </div>
       {(text !== "" && text === value) || offered.length === 0 ? null : (
         <div class="fitting" aria-label={compared ? "Values" : "Fields"}>
@@ -208,5 +202,16 @@ export function Expression(
         </div>
       )}
     </form>
+  );
+}
+
+/** What is wrong with the expression above, with a sign below its column. */
+export function Mistake({ error }: { error: Error }) {
+  const column = error instanceof ApiError ? error.column : undefined;
+  return (
+    <>
+      {column === undefined ? null : <pre aria-hidden="true">{`${" ".repeat(Math.max(0, column - 1))}▲`}</pre>}
+      <p>{column === undefined || error.message.startsWith("column ") ? error.message : `column ${column}: ${error.message}`}</p>
+    </>
   );
 }

@@ -24,9 +24,12 @@ const QUESTIONS: readonly (readonly [string, string])[] = [
 ];
 
 export function RunFindView(
-  { run, where, ask, show }: {
+  { run, where, pin, setPin, ask, show }: {
     run: RunView;
     where: string;
+    /** The condition under the timeline; empty if there is none. */
+    pin: string;
+    setPin: (condition: string) => void;
     ask: (where: string) => void;
     show: (at: number) => void;
   },
@@ -51,18 +54,32 @@ export function RunFindView(
       />
       <div class="scroll">
         {where === "" ? <p class="note">Write a condition on the member’s state after a step, in the language of state graphs. Consecutive steps for which it holds are one line. The fields leaders and candidates count members of the whole cluster.</p>
-          : data ? <Answer found={data} show={show} /> : found.loading ? <p class="waiting" role="status">Looking through the events …</p> : null}
+          : data ? <Answer found={data} pinned={pin === where} setPinned={(pinned) => setPin(pinned ? where : "")} show={show} /> : found.loading ? <p class="waiting" role="status">Looking through the events …</p> : null}
       </div>
     </div>
   );
 }
 
-function Answer({ found, show }: { found: RunFound; show: (at: number) => void }) {
+/** How often a condition holds. */
+export function countOf(found: RunFound): string {
+  if (found.count === 0) return "No event.";
+  const left = found.count > found.shown.length ? `; the first ${found.shown.length.toLocaleString("en")} are shown` : "";
+  return `${plural(found.count, "time")}, ${plural(found.events, "event")}${left}`;
+}
+
+function Answer(
+  { found, pinned, setPinned, show }: {
+    found: RunFound;
+    pinned: boolean;
+    setPinned: (pinned: boolean) => void;
+    show: (at: number) => void;
+  },
+) {
   return (
     <>
-      <p class="note" role="status">
-        {found.count === 0 ? "No event." : `${plural(found.count, "time")}, ${plural(found.events, "event")}`}
-        {found.count > found.shown.length ? `; the first ${found.shown.length} are shown` : ""}
+      <p class="note">
+        <span role="status">{countOf(found)}</span>{" · "}
+        <button type="button" class="inline" onClick={() => setPinned(!pinned)}>{pinned ? "Unpin" : "Pin under the timeline"}</button>
       </p>
       {found.hints.map((hint) => <p key={hint} class="note">{hint}</p>)}
       {found.shown.length > 0 ? (

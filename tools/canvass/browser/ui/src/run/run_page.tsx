@@ -79,8 +79,10 @@ function Loaded(
   useLinkToStep(run, rest, view, setBroken);
 
   const where = query["where"] ?? "";
-  const show = (change: { at?: number; view?: string; where?: string; show?: string }, replace = true): void => {
-    go(formatRoute(["run", run.id], { at, view, where, show: query["show"], ...change }), replace);
+  // A saved file has no answers to conditions.
+  const pin = saved ? "" : query["pin"] ?? "";
+  const show = (change: { at?: number; view?: string; where?: string; pin?: string; show?: string }, replace = true): void => {
+    go(formatRoute(["run", run.id], { at, view, where, pin, show: query["show"], ...change }), replace);
   };
   const toChange = (member: number, field: string): void => {
     askOnce<NextChange>(apiPath(["run", run.id, "change"], { member, field, at })).then(
@@ -161,7 +163,7 @@ function Loaded(
         <section class="view" data-export aria-label={`View: ${view}`}>
           {view === "lanes" ? <LanesView path={["run", run.id, "lanes"]} at={at} choose={(n) => show({ at: n })} show={query["show"] ?? ""} setShow={(one) => show({ show: one })} along={along} />
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
-            : view === "find" ? <RunFindView run={run} where={where} ask={(text) => show({ where: text, view: "find" }, false)} show={(n) => show({ at: n })} />
+            : view === "find" ? <RunFindView run={run} where={where} pin={pin} setPin={(condition) => show({ pin: condition }, false)} ask={(text) => show({ where: text, view: "find" }, false)} show={(n) => show({ at: n })} />
             : view === "election" ? <OverviewView run={run} at={at} />
             : <StoryView run={run} milestones={milestones} show={(n) => show({ at: n })} watch={(n) => show({ at: n, view: "election" }, false)} />}
         </section>
@@ -173,6 +175,8 @@ function Loaded(
         at={at}
         playing={playing}
         play={() => setPlaying((before) => !before)}
+        pin={pin}
+        unpin={() => show({ pin: "" }, false)}
         show={(n) => show({ at: n })}
       />
     </>

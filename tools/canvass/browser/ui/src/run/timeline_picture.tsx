@@ -5,7 +5,7 @@ import type { MemberTimeline, RunTimeline, RunView } from "../api/types";
 import { phaseOf, signOf } from "../words/election";
 import type { TimeScale } from "./time_scale";
 
-const ROW = 15;
+export const TIMELINE_ROW = 15;
 const SIGN = 15;
 const CHARACTER = 5.8;
 const AXIS = 14;
@@ -23,7 +23,7 @@ export function TimelinePicture(
     show: (at: number) => void;
   },
 ) {
-  const height = TIMELINE_TOP + timeline.members.length * ROW;
+  const height = TIMELINE_TOP + timeline.members.length * TIMELINE_ROW;
   const diverges = run.divergence?.eventNumber;
   const middle = (number: number): number => (scale.place(number) + scale.place(number + 1)) / 2;
   const clicked = (event: MouseEvent): void => {
@@ -40,12 +40,12 @@ export function TimelinePicture(
       ))}
       {timeline.marks.map((mark, place) => {
         // In the member's row only: a loop of errors would cover the states of all members.
-        const top = TIMELINE_TOP + timeline.members.findIndex((one) => one.id === mark.member) * ROW;
+        const top = TIMELINE_TOP + timeline.members.findIndex((one) => one.id === mark.member) * TIMELINE_ROW;
         return (
           <line
             key={place}
             class={`timeline-mark is-${mark.kind.toLowerCase()}`}
-            x1={middle(mark.number)} x2={middle(mark.number)} y1={top} y2={top + ROW}
+            x1={middle(mark.number)} x2={middle(mark.number)} y1={top} y2={top + TIMELINE_ROW}
           >
             <title>{`${mark.kind} of member ${mark.member}: ${mark.text}`}</title>
           </line>
@@ -137,12 +137,12 @@ function Segments(
         if (segment.electionState === "" && segment.status === "") return null;
         const from = scale.place(segment.start);
         const width = scale.place(member.segments[place + 1]?.start ?? total) - from;
-        const y = TIMELINE_TOP + row * ROW;
+        const y = TIMELINE_TOP + row * TIMELINE_ROW;
         if (segment.status !== "") {
           return (
             <g key={`${segment.start} ${segment.status}`} class="timeline-down" data-down={member.id}>
-              <path d={`M${from} ${y + ROW / 2}h${Math.max(0.5, width)}`} />
-              <text x={from + 4} y={y + ROW - 4}>{segment.status === "DOWN" ? fitting(width - 6, "down") : fitting(width - 6, "no further events", "no events")}</text>
+              <path d={`M${from} ${y + TIMELINE_ROW / 2}h${Math.max(0.5, width)}`} />
+              <text x={from + 4} y={y + TIMELINE_ROW - 4}>{segment.status === "DOWN" ? fitting(width - 6, "down") : fitting(width - 6, "no further events", "no events")}</text>
               <title>{segment.status === "DOWN"
                 ? `member ${member.id} is down, from its last event to its restart`
                 : `member ${member.id} has no further events`}</title>
@@ -152,10 +152,10 @@ function Segments(
         const leads = isLeading(segment);
         return (
           <g key={segment.start} class={`timeline-segment phase-${leads ? "leader" : phaseOf(segment.electionState)}${leads ? " is-leading" : ""}`}>
-            <rect x={from} y={y + 1} width={Math.max(0.5, width - 0.5)} height={ROW - 2}>
+            <rect x={from} y={y + 1} width={Math.max(0.5, width - 0.5)} height={TIMELINE_ROW - 2}>
               <title>{`member ${member.id}: ${segment.electionState}${leads ? ", it leads" : ""}, from event ${segment.start + 1}`}</title>
             </rect>
-            {width > SIGN ? <text x={from + 3} y={y + ROW - 4}>{fitting(width - 6, leads ? "leads" : segment.electionState === "CLOSED" ? "follows" : segment.electionState, leads ? "" : signOf(segment.electionState))}</text> : null}
+            {width > SIGN ? <text x={from + 3} y={y + TIMELINE_ROW - 4}>{fitting(width - 6, leads ? "leads" : segment.electionState === "CLOSED" ? "follows" : segment.electionState, leads ? "" : signOf(segment.electionState))}</text> : null}
           </g>
         );
       })}
