@@ -20,7 +20,7 @@ from urllib.request import url2pathname
 
 import pytest
 
-from canvass.browser import app, opening
+from canvass.browser import app, opening, saved_page
 from canvass.browser.access import listen
 from canvass.browser.opening import Opener, OpenError
 from canvass.browser.verdicts import Checker
@@ -29,6 +29,7 @@ from canvass.cli.output import Stages
 from support.browse import PAGE
 from support.core_lookup import core_lookup
 from support.interrupting import heed_interrupts
+from support.page_material import write_counterexample
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=([A-Za-z0-9_-]{43})")
 SCRIPT = """
@@ -173,6 +174,27 @@ def test_what_cannot_be_opened_is_reported_in_one_line(
         assert code == 2
         assert line.startswith("canvass: ")
         assert reason in line
+
+
+@pytest.mark.usefixtures("built")
+def test_a_file_around_a_step_takes_a_run_that_has_it(
+    good_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(saved_page, "MAX_EVENTS", 10)
+    found = write_counterexample(tmp_path / "found.json")
+    for path, words, reason in (
+        (good_run, "--around 1:2", "--around requires --html"),
+        (good_run, "--html x --around 1", "an event is named MEMBER:STEP, such as 1:42"),
+        (good_run, "--html x --around 1:9999", "the run has no step 9999 of member 1"),
+        (found, "--html x --around 1:2", "is a counterexample, not a run"),
+        (good_run, "--html x", "events are more than one file takes: 10;"),
+        (good_run, "--html x", "--around MEMBER:STEP` writes those around a step"),
+    ):
+        code, line = said(capsys, [str(path), *words.split()])
+        assert (code, reason in line) == (2, True), line
 
 
 @pytest.mark.usefixtures("built")

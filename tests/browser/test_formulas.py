@@ -59,9 +59,7 @@ def false_parts(path: Path) -> list[tuple[int, str, tuple[str, ...]]]:
 
 
 @pytest.mark.tlc
-def test_the_false_parts_of_each_state_have_the_values_that_make_them_false(
-    tmp_path: Path,
-) -> None:
+def test_the_false_parts_of_each_state_have_the_values_that_make_them_false(tmp_path: Path) -> None:
     states = [state([], []), state([1, 2], [1]), state([2, 1, 0], [0, 1])]
 
     assert false_parts(written(tmp_path, "Safe", states)) == [

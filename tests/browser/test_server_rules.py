@@ -12,11 +12,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 import canvass.browser
-from canvass.browser.access import (
-    CONTENT_SECURITY_POLICY,
-    listen,
-    make_server,
-)
+from canvass.browser.access import CONTENT_SECURITY_POLICY, listen, make_server
 from support.browse import Asked, serving, status_of
 
 

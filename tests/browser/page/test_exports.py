@@ -13,7 +13,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import kept
+from canvass.browser import api
+from canvass.browser.app import page_files
+from canvass.browser.saved_page import saved_page
+from support.browse import Asked
+
+from .conftest import alone, follow, kept
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
@@ -59,12 +64,7 @@ def test_a_projection_by_election_state_stands_like_the_election(
     ],
 )
 def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
-    open_page: Open,
-    ids: Ids,
-    tmp_path: Path,
-    new_context: Any,
-    where: str,
-    words: list[str],
+    open_page: Open, ids: Ids, tmp_path: Path, new_context: Any, where: str, words: list[str]
 ) -> None:
     """With its verdict and the names of members, at its full height, in the colours of the page."""
     page = open_page(where.format(**ids), scheme="dark")
@@ -88,3 +88,30 @@ def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
     assert view.evaluate("(one) => one.scrollHeight - one.clientHeight") <= 2
     assert view.evaluate("(one) => one.getBoundingClientRect().height") > 150
     assert alone.evaluate(PAPER) == page.evaluate(PAPER) == "#1b1c20"
+
+
+def test_a_run_is_sent_with_the_events_around_a_step(
+    server: Asked, ids: Ids, new_context: Any, tmp_path: Path, problems: list[str]
+) -> None:
+    sample, files, path = ids["sample"], page_files(), tmp_path / "part.html"
+    assert len(saved_page(server.store, files, sample)) <= 1_500_000
+    path.write_bytes(saved_page(server.store, files, sample, 2500))
+    total = server.get(api.RunView, f"/run/{sample}").events
+    page = alone(new_context, path, problems)
+    there, pane = page.locator("output.place"), page.locator(".inspector")
+    expect(there).to_have_attribute("data-place", "2500")
+    expect(page.locator(".head")).to_contain_text(f"events 1,501 to 3,500 of {total:,}")
+    for show in ("", "events", "all"):
+        for at in (1500, 2500, 3499):
+            follow(page, f"/run/{sample}?at={at}&view=lanes&show={show}")
+            expect(page.locator(".event.is-chosen")).to_be_visible()
+    page.keyboard.press("ArrowLeft")
+    drawn = server.get(api.Lanes, f"/run/{sample}/lanes", **{"from": 3498, "count": 1})
+    expect(pane.locator("[data-step]")).to_have_attribute("data-step", drawn.events[0].reference)
+    for at in (1499, 3500):
+        follow(page, f"/run/{sample}?at={at}&view=lanes")
+        expect(pane).to_have_text(f"This file has only events 1,501 to 3,500 of {total:,}.")
+        expect(page.locator(".event.is-chosen")).to_have_count(0)
+    page.keyboard.press("ArrowLeft")
+    expect(there).to_have_attribute("data-place", "3499")
+    expect(pane.locator("[data-step]")).to_be_visible()

@@ -592,12 +592,7 @@ def test_steps_are_tried_after_an_event_and_saved(
 
 
 def test_a_report_and_a_corpus_lead_to_their_runs(
-    open_page: Open,
-    server: Asked,
-    ids: Ids,
-    good_run: Path,
-    bad_run: Path,
-    tmp_path: Path,
+    open_page: Open, server: Asked, ids: Ids, good_run: Path, bad_run: Path, tmp_path: Path
 ) -> None:
     summary = read_made()["summary"]
     page = open_page(f"/report/{ids['report']}")
@@ -652,12 +647,7 @@ def test_a_report_and_a_corpus_lead_to_their_runs(
 
 
 def test_a_run_is_sent_in_a_file_that_needs_no_server(
-    open_page: Open,
-    server: Asked,
-    ids: Ids,
-    new_context: Any,
-    tmp_path: Path,
-    problems: list[str],
+    open_page: Open, server: Asked, ids: Ids, new_context: Any, tmp_path: Path, problems: list[str]
 ) -> None:
     route = f"/run/{ids['bad']}?at=70&view=lanes&show=all&pin=leaders%3D0"
     page = open_page(route)

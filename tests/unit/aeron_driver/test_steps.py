@@ -17,14 +17,7 @@ from canvass.aeron_driver.comparison import (
     short_state,
 )
 from canvass.aeron_driver.compilation import FIELDS_FILE
-from canvass.aeron_driver.drivable import (
-    HIDDEN,
-    OBSTACLES,
-    Requests,
-    masks,
-    names_of,
-    obstacle_of,
-)
+from canvass.aeron_driver.drivable import HIDDEN, OBSTACLES, Requests, masks, names_of, obstacle_of
 from canvass.aeron_driver.stream import Cells, StreamLayout, state_cells, without_implied_terms
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import CommitPosition

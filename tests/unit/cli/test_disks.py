@@ -10,13 +10,7 @@ import pytest
 
 from support import aeron_disks
 from support.aeron_disk_captures import COMMITTED
-from support.aeron_disks import (
-    Term,
-    disk_of,
-    write_disk,
-    write_disks,
-    write_log,
-)
+from support.aeron_disks import Term, disk_of, write_disk, write_disks, write_log
 
 Command = Callable[..., tuple[int, str, str]]
 

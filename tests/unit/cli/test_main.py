@@ -99,9 +99,7 @@ def test_the_version_is_that_of_the_distribution(
     assert command("--version") == (0, f"canvass {VERSION}\n", "")
 
 
-def test_without_a_command_it_shows_the_help(
-    command: Callable[..., tuple[int, str, str]],
-) -> None:
+def test_without_a_command_it_shows_the_help(command: Callable[..., tuple[int, str, str]]) -> None:
     code, out, err = command()
 
     assert (code, err) == (2, "")

@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from canvass.cluster.messages import MESSAGE_TYPES, Message
 from canvass.cluster.rules import Rules
-from canvass.simulation.world import (
-    Segment,
-    agreement,
-    append,
-    copy,
-    cut,
-    length,
-)
+from canvass.simulation.world import Segment, agreement, append, copy, cut, length
 from support.arbitrary_steps import Draw
 from support.dialogue import Dialogue, replay
 from support.scenario_language import ScenarioError, blocks, heard, said

@@ -109,6 +109,16 @@ class FirstDivergence(Data, frozen=True):
     commands: tuple[str, ...]
 
 
+class RunPart(Data, frozen=True):
+    """The events around one, by their places in the causal order."""
+
+    start: int
+    at: int
+    """The event that they surround, at which the page opens."""
+    end: int
+    """The place after the last one."""
+
+
 class RunView(Data, frozen=True):
     """A run with its verdict."""
 
@@ -133,13 +143,15 @@ class RunView(Data, frozen=True):
     """The parts that are missing."""
     members: int
     events: int
+    part: RunPart | None = None
+    """The events whose lanes, steps and states a file has; null if it has all of them."""
 
 
 class LaneEvent(model.LaneEvent, frozen=True, kw_only=True):
     """An event of a lane, with its place in the run."""
 
     number: int
-    """Its place among the drawn events."""
+    """Its place among the drawn events of the run, or of the part that a file has."""
     election_state: str = ""
     """Election state of the member after the event."""
     time: str = ""

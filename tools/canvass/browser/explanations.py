@@ -59,13 +59,12 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
         for one in rows["elections"]
     )
     hazards = shown_hazards(found.risks)
+    known = found.leaderships or found.gaps
     evidence = dict.fromkeys(_evidence((tuple(rows.values()), tuple(hazards))))
     return api.ExplanationView(
         summary=f"{terms} in {span}, {time_without_leader(found)}.",
         election_count=len(found.elections),
-        without_leader_ms=found.without_leader_ns / 1e6
-        if found.leaderships or found.gaps
-        else None,
+        without_leader_ms=found.without_leader_ns / 1e6 if known else None,
         hazards=tuple(hazards),
         left_out=left_out,
         places={str(one): _place(opened, one) for one in evidence},

@@ -207,8 +207,7 @@ def draw(graph: OpenGraph, row: int, near: Neighbourhood) -> api.Around:
             for one in shown
         ),
         left_out=api.LeftOut(
-            states=near.left_out_states,
-            edges=near.left_out_edges + sum(one.count for one in cut),
+            states=near.left_out_states, edges=near.left_out_edges + sum(one.count for one in cut)
         ),
     )
 

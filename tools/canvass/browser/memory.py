@@ -7,6 +7,7 @@ times their size to its process; for a long run that is one of its own.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import pickle
 import tempfile
@@ -16,6 +17,7 @@ from mmap import ACCESS_READ, MADV_DONTNEED, mmap
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
+from threading import Lock
 from typing import Any, Final, ParamSpec, TypeVar
 from weakref import ref
 
@@ -24,6 +26,8 @@ _R = TypeVar("_R")
 
 LONG: Final = 20_000
 """Events from which a run is long: a new process takes as long as the check of so many."""
+_starting: Final = Lock()
+atexit.register(_starting.acquire)  # A process whose start was cut off would complain of it.
 _files = list[ref[mmap]]()
 _trim: Final = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)
 """A function of glibc alone."""
@@ -53,9 +57,10 @@ def apart(events: int, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwar
     process = context.Process(target=_work, args=(its, work, args, kwargs), daemon=True)
     # An interrupt ends this process, and with it the other one, which would not do so in one line.
     resource_tracker.ensure_running()  # Else it begins now, and lets interrupts through again.
-    heeded = pthread_sigmask(SIG_BLOCK, {SIGINT})
-    process.start()
-    pthread_sigmask(SIG_SETMASK, heeded)
+    with _starting:
+        heeded = pthread_sigmask(SIG_BLOCK, {SIGINT})
+        process.start()
+        pthread_sigmask(SIG_SETMASK, heeded)
     its.close()
     try:
         found, error = ours.recv()

@@ -105,7 +105,8 @@ class Opener:
         elif not path.is_dir() and not path.is_file():
             raise OpenError(f"{path}: neither a file nor a folder, but a pipe, socket or device")
         elif (path / "manifest.json").is_file():
-            yield graph_source(path)
+            content = Lazy(lambda: OpenGraph(path))
+            yield Source("graph", path.resolve().name, shown(path), path, content)
         elif (path / "summary.json").is_file():
             yield self.report_source(path)
         else:
@@ -153,7 +154,8 @@ class Opener:
             return broken_source(path, self._refused[path])
         if path.is_dir() and not (path / "run.json").is_file():
             return self.aeron_source(path)
-        return self.run_source(path, run_id)
+        content = Lazy(lambda: RunSource(path, run_id, self._checker))
+        return Source("run", run_id, shown(path), path, content)
 
     def report_source(self, folder: Path) -> Source:
         """Give the source of a report, through which its runs are opened."""
@@ -164,14 +166,6 @@ class Opener:
             return None if place is None else self.source_of(*place)
 
         return Source("report", folder.resolve().name, shown(folder), folder, content, inner=inner)
-
-    def run_source(self, path: Path, run_id: str) -> Source:
-        """Give the source of a run."""
-        content = Lazy(lambda: self._run(path, run_id))
-        return Source("run", run_id, shown(path), path, content)
-
-    def _run(self, path: Path, run_id: str, logs: Path | None = None) -> RunSource:
-        return RunSource(path, run_id, self._checker, logs)
 
     def aeron_source(self, logs: Path) -> Source:
         """Give the source of a run that is imported from event logs at the first request."""
@@ -185,7 +179,7 @@ class Opener:
             name = title if re.fullmatch(RUN_ID_PATTERN, title) else "run"
             out = Path(tempfile.mkdtemp(dir=self._scratch.name)) / name
             import_logs([logs], out)
-            return self._run(out, title, logs)
+            return RunSource(out, title, self._checker, logs)
 
         sample = logs in (_PACKAGED_SAMPLE, _CHECKOUT_SAMPLE)
         detail = "a shipped sample" if sample else f"imported from {shown(logs)}"
@@ -216,12 +210,6 @@ def usable_graphs(paths: Iterable[Path]) -> list[Path]:
                 make_lookup([path], None)
                 found.append(path)
     return found
-
-
-def graph_source(folder: Path) -> Source:
-    """Give the source of a state graph."""
-    content = Lazy(lambda: OpenGraph(folder))
-    return Source("graph", folder.resolve().name, shown(folder), folder, content)
 
 
 def broken_source(path: Path, error: Exception) -> Source:

@@ -78,9 +78,8 @@ class OpenReport:
         rank = pc.index_in(table["verdict"], pa.array(("DIVERGES", "MALFORMED", "INCOMPLETE")))
         table = table.append_column("rank", pc.fill_null(rank, len(VERDICTS)))
         for name in ("source", "run_id"):
-            table = table.append_column(
-                f"natural_{name}", pa.array(map(natural, _texts(table, name)))
-            )
+            keys = pa.array(map(natural, _texts(table, name)))
+            table = table.append_column(f"natural_{name}", keys)
         order = [(name, "ascending") for name in ("rank", "natural_source", "natural_run_id")]
         return table.sort_by(order)
 
@@ -243,9 +242,8 @@ class OpenCorpus:
                 run = cast("Source", self.run_at(number)).content.get()
             except Exception as error:  # noqa: BLE001 - whatever is wrong is the reason in the list
                 reason = " ".join(str(error).split())
-                self._known[number] = replace(
-                    self._unchecked(number), verdict="MALFORMED", reason=reason
-                )
+                run = self._unchecked(number)
+                self._known[number] = replace(run, verdict="MALFORMED", reason=reason)
                 continue
             run.checked.done.wait()
             # Runs of a data set, and damaged ones, are listed without these columns.

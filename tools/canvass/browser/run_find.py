@@ -149,9 +149,8 @@ def _stretch(opened: OpenRun, first: int, last: int, count: int, *, of_run: bool
 def _members_label(opened: OpenRun, number: int) -> str:
     """Describe the states of all members after an event."""
     members = opened.members_at(number).members
-    return shortened(
-        " · ".join(f"{one.member} {_member_words(one)}" for one in members), LABEL_CHARS
-    )
+    words = " · ".join(f"{one.member} {_member_words(one)}" for one in members)
+    return shortened(words, LABEL_CHARS)
 
 
 def _member_words(one: api.MemberAt) -> str:

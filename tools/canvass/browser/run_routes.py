@@ -43,9 +43,8 @@ class RunRoutes:
         show = arguments.text("show")
         if show and show not in FOLDS:
             raise bad_request(f"show is one of: {', '.join(FOLDS)}")
-        around = (
-            arguments.number("around", 0, max(0, total - 1)) if arguments.text("around") else None
-        )
+        last = max(0, total - 1)
+        around = arguments.number("around", 0, last) if arguments.text("around") else None
         start = (
             arguments.number("from", 0, total) if arguments.text("from") or around is None else None
         )

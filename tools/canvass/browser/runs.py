@@ -260,6 +260,7 @@ class OpenRun:
         show: str = "",
         start: int | None = None,
         around: int | None = None,
+        part: range | None = None,
     ) -> api.Lanes:
         """Draw a window of the events.
 
@@ -276,13 +277,19 @@ class OpenRun:
         around
             A place among all events. The answer names the drawn event that stands for it. Without
             ``start``, half of the window comes before that event.
+        part
+            The places of the only events that there are to draw, which hold ``around``; None for
+            all. Each member's first event in a part has its own box.
         """
-        shown = self._shown(show, frozenset(marks))
-        chosen = -1 if around is None or not self.total else int(shown.owner[around])
-        first = max(0, chosen - count // 2) if start is None else min(start, len(shown.places))
-        places = shown.places[first : first + count].tolist()
+        part = range(self.total) if part is None else part
+        shown = self._shown(show, frozenset(marks).union(*self._first_rows(part.start)))
+        low, high = np.searchsorted(shown.places, (part.start, part.stop)).tolist()
+        drawable = shown.places[low:high]
+        chosen = -1 if around is None or not part else int(shown.owner[around]) - low
+        first = max(0, chosen - count // 2) if start is None else min(start, len(drawable))
+        places = drawable[first : first + count].tolist()
         rows = [self.lanes.rows[place] for place in places]
-        drawn = lanes_of(self.lanes.diagram(rows, marks=marks), first, len(shown.places))
+        drawn = lanes_of(self.lanes.diagram(rows, marks=marks), first, len(drawable))
         state = self.loaded.columns.state[rows, STATE_INDEX["election_state"]].tolist()
         events = tuple(
             msgspec.structs.replace(
@@ -299,10 +306,15 @@ class OpenRun:
             drawn,
             events=events,
             before=first,
-            after=len(shown.places) - first - len(rows),
+            after=len(drawable) - first - len(rows),
             chosen=chosen,
-            hidden=self.total - len(shown.places),
+            hidden=len(part) - len(drawable),
         )
+
+    def _first_rows(self, start: int) -> list[list[int]]:
+        """Give each member's first row from a place on, if it has one; none for the run's start."""
+        several = zip(self.member_rows, self.places, strict=True) if start else ()
+        return [rows[places >= start][:1].tolist() for rows, places in several]
 
     def _shown(self, show: str, marked: frozenset[int]) -> Shown:
         """Give the drawn events, chosen once for each ``show`` and set of marked rows."""
@@ -459,7 +471,7 @@ def timeline_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunTimeline:
     """
     rows = np.array(opened.lanes.rows, dtype=np.int64)
     members = [list(track.segments()) for track in opened.tracks]
-    marks = _marks(opened, rows, wrong)
+    marks = list(_marks(opened, rows, wrong))
     left_out, kept = max(0, len(marks) - MAX_PARTS), []
     room = MAX_PARTS
     for member, segments in enumerate(members):
@@ -479,7 +491,7 @@ def timeline_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunTimeline:
 
 def _marks(
     opened: OpenRun, rows: NDArray[np.int64], wrong: Mapping[int, str]
-) -> list[api.TimelineMark]:
+) -> Iterator[api.TimelineMark]:
     columns = opened.loaded.columns
     action = columns.action[rows]
     codes = [ACTION_NAMES.index(name) for name in MARKED]
@@ -487,7 +499,6 @@ def _marks(
     gap = (columns.predecessor[rows] < 0) & (columns.step[rows] > 0)
     first = (columns.step[rows] == 0) & (action == ACTION_NAMES.index("Restart"))
     is_wrong = np.isin(rows, np.array(list(wrong), dtype=np.int64))
-    found = []
     for place in np.flatnonzero((marked & ~first) | gap | is_wrong).tolist():
         row = int(rows[place])
         if row in wrong:
@@ -496,12 +507,4 @@ def _marks(
             kind, text = Mark.GAP, f"steps before {int(columns.step[row])} are missing"
         else:
             kind, text = MARKED[ACTION_NAMES[int(columns.action[row])]]
-        found.append(
-            api.TimelineMark(
-                number=place,
-                member=int(columns.member[row]),
-                kind=kind.value,
-                text=text,
-            )
-        )
-    return found
+        yield api.TimelineMark(place, int(columns.member[row]), kind.value, text)

@@ -1,7 +1,8 @@
 """The page of a run or of a counterexample in one file, which opens without a server.
 
 The file has the page's script and style, and the answers to all that the page asks in the
-views that it shows there, compressed. It loads nothing and sends nothing.
+views that it shows there, compressed. It loads nothing and sends nothing. Of a long run it has the
+verdict, the explanation and the timeline, and the lanes, steps and states around one event.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import gzip
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 import msgspec
+import numpy as np
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from canvass.browser import api
@@ -21,12 +24,15 @@ from canvass.browser.counterexamples import Counterexample
 from canvass.browser.explanations import hazard_page
 from canvass.browser.limits import encoded
 from canvass.browser.questions import Refusal, bad_request
-from canvass.browser.runs import FOLDS, timeline_of
+from canvass.browser.runs import FOLDS, OpenRun, timeline_of
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import RunSource, marks_of
+from canvass.conformance.verdict import DivergenceClass
 
 MAX_EVENTS: Final = 50_000
 """Most events of a run in a file; a browser reads all of them when it opens the file."""
+AROUND: Final = 2_000
+"""Events of a run in a file around a step."""
 
 HTML: Final = "text/html; charset=utf-8"
 _STYLE: Final = '<link rel="stylesheet" href="/assets/app.css">'
@@ -49,7 +55,9 @@ def attachment(content: bytes, name: str, media_type: str) -> Response:
     return Response(content, 200, headers, media_type)
 
 
-def saved_page(store: Store, files: Mapping[str, PageFile], name: str) -> bytes:
+def saved_page(
+    store: Store, files: Mapping[str, PageFile], name: str, around: int | None = None
+) -> bytes:
     """Write the page of a source with its answers.
 
     Parameters
@@ -60,18 +68,21 @@ def saved_page(store: Store, files: Mapping[str, PageFile], name: str) -> bytes:
         The page's files, by the paths of their addresses.
     name
         Id of a run or of a counterexample. A run is awaited until it is checked.
+    around
+        A place in the causal order of a run: the file has `AROUND` events around it, and opens
+        there. None for all events.
 
     Raises
     ------
     Refusal
-        If there is no such source, or its run has more than `MAX_EVENTS` events.
+        If there is no such source, or all events of its run are more than `MAX_EVENTS`.
     """
     source = next((one for one in store.listed() if one.id == name), None)
     kind = "run" if source is None else source.kind
     if kind not in ("run", "counterexample"):
         raise bad_request(f"a {kind} is not saved in a file; a run or a counterexample is")
     shown = source or api.SourceInfo(id=name, kind="run", title=name, detail="")
-    given = _of_run(store, name) if kind == "run" else _of_counterexample(store, name)
+    given = _of_run(store, name, around) if kind == "run" else _of_counterexample(store, name)
     return write_page(files, shown, given)
 
 
@@ -103,13 +114,21 @@ def write_page(
     return page.replace("</body>", f"{kept}<script>{code}</script></body>").encode()
 
 
-def _of_run(store: Store, name: str) -> Iterator[tuple[str, api.Data]]:
+def _of_run(store: Store, name: str, around: int | None) -> Iterator[tuple[str, api.Data]]:
     run: RunSource = store.content("run", name)
     opened, base = run.opened, f"run/{name}"
-    if opened.total > MAX_EVENTS:
-        raise bad_request(f"{opened.total:,} events are more than one file takes: {MAX_EVENTS:,}")
+    part = range(opened.total)
+    if around is None and opened.total > MAX_EVENTS:
+        raise bad_request(
+            f"{opened.total:,} events are more than one file takes: {MAX_EVENTS:,};"
+            " `canvass browse --html FILE --around MEMBER:STEP` writes those around a step"
+        )
     run.checked.done.wait()
     view, hazards = run.view(name), set[str]()
+    if around is not None:
+        start = max(0, min(around - AROUND // 2, opened.total - AROUND))
+        part = part[start : start + AROUND]
+        view = replace(view, part=api.RunPart(part.start, around, part.stop))
     marks = marks_of(opened, run.checked.verdict)
     yield base, view
     try:
@@ -123,14 +142,25 @@ def _of_run(store: Store, name: str) -> Iterator[tuple[str, api.Data]]:
     yield f"{base}/timeline", timeline_of(opened, marks)
     for show in ("", *FOLDS):
         query = f"?show={show}" if show else ""
-        yield f"{base}/lanes{query}", opened.window(opened.total, marks, show=show, start=0)
-    columns = opened.loaded.columns
+        yield f"{base}/lanes{query}", opened.window(len(part), marks, show=show, start=0, part=part)
+    columns, numbers = opened.loaded.columns, {*part, *_of_story(opened, view)}
     # The steps of a member one after the other: each is much like the one before.
-    for row in (row for rows in opened.member_rows for row in rows.tolist()):
+    rows = (opened.lanes.rows[number] for number in sorted(numbers))
+    for row in sorted(rows, key=lambda one: int(columns.member[one])):
         member, step = int(columns.member[row]), int(columns.step[row])
         yield f"{base}/step/{member}/{step}", opened.step(row, run.wrong_at(member, step))
-    for number in range(opened.total):
+    for number in sorted(numbers):
         yield f"{base}/members?at={number}", opened.members_at(number)
+
+
+def _of_story(opened: OpenRun, view: api.RunView) -> Iterator[int]:
+    """Give the events that the front page compares: the last ones before a property is violated."""
+    broken = (one for one in view.divergences if one.kind is DivergenceClass.SAFETY_PROPERTY)
+    for one in islice(broken, 1):
+        number = opened.number_of(one.member, one.step)
+        if number is not None:
+            last = (places[: np.searchsorted(places, number, "right")] for places in opened.places)
+            yield from (int(places[-1]) for places in last if len(places))
 
 
 def _of_counterexample(store: Store, name: str) -> Iterator[tuple[str, api.Data]]:

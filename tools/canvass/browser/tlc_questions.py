@@ -81,9 +81,8 @@ class TlcQuestions:
             title = f"loss after {found.label}"
             content = counterexample_of(found.violation, title)
             made = Lazy(lambda: content)
-            kept = self._store.add(
-                Source("counterexample", title, "found by a search", Path(), made)
-            )
+            source = Source("counterexample", title, "found by a search", Path(), made)
+            kept = self._store.add(source)
         return api.TlcAnswer(found_text(found), found.states, kept, pending=False)
 
 

@@ -88,9 +88,7 @@ class Track:
         """
         k = int(np.searchsorted(self.places, number, side="right")) - 1
         if k < 0:
-            return api.MemberAt(
-                member=member, election_state="", role="", step=-1, status="", leads=None
-            )
+            return api.MemberAt(member, "", "", step=-1, status="", leads=None)
         status = self._status_after(k) if number > int(self.places[k]) else ""
         return api.MemberAt(
             member=member,
@@ -133,10 +131,7 @@ class Track:
 
     def bands(self, member: int, total: int) -> Iterator[api.LeaderBand]:
         """Give the member's leaderships."""
-        lives = np.cumsum(self._restart)
-        edges = np.flatnonzero(
-            (np.diff(self.leads, prepend=-1) != 0) | (np.diff(lives, prepend=0) != 0)
-        ).tolist()
+        edges = np.flatnonzero((np.diff(self.leads, prepend=-1) != 0) | self._restart).tolist()
         for start, end in zip(edges, [*edges[1:], len(self.leads)], strict=True):
             if self.leads[start] < 0:
                 continue
@@ -190,10 +185,7 @@ def times_of(columns: EventColumns, rows: list[int]) -> tuple[api.TimeMark, ...]
     count = min(len(rows), MAX_TIMES)
     numbers = sorted({round(k * (len(rows) - 1) / max(1, count - 1)) for k in range(count)})
     times = columns.time_ns[[rows[number] for number in numbers]].tolist() if numbers else []
-    return tuple(
-        api.TimeMark(number=number, time=seconds_text(time))
-        for number, time in zip(numbers, times, strict=True)
-    )
+    return tuple(map(api.TimeMark, numbers, map(seconds_text, times)))
 
 
 def seconds_text(time_ns: int) -> str:

@@ -31,11 +31,7 @@ from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
 from canvass.conformance.diagnose import Difference, RefusedStep
 from canvass.conformance.report import CLASS_TEXTS, Case, about, make_case
-from canvass.conformance.verdict import (
-    MESSAGE_CAUSALITY,
-    Divergence,
-    RunVerdict,
-)
+from canvass.conformance.verdict import MESSAGE_CAUSALITY, Divergence, RunVerdict
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
 from canvass.lanes.of_counterexample import value_text

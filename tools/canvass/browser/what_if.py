@@ -62,10 +62,9 @@ def values_of(states: Sequence[Tree], expression: str) -> tuple[str, ...]:
         If the text is no expression, or names what the states do not have.
     """
     found = evaluate(_Path(states), expression)  # type: ignore[arg-type]
-    rows = range(len(states))
     return tuple(
         ", ".join("absent" if (v := one.at(row)) is None else format_value(v) for one in found)
-        for row in rows
+        for row in range(len(states))
     )
 
 
@@ -81,9 +80,8 @@ class _Path:
         """Give the values of some fields in all states."""
         rows = np.arange(self.state_count)
         names = fields or self.fields[:1]
-        return interned(
-            {name: ([_value(one[name]) for one in self._states], rows) for name in names}
-        )
+        found = {name: ([_value(one[name]) for one in self._states], rows) for name in names}
+        return interned(found)
 
 
 def _value(tree: Any) -> Any:

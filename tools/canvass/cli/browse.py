@@ -48,6 +48,14 @@ def browse(
             " file that opens without canvass, and end.",
         ),
     ] = None,
+    around: Annotated[
+        str | None,
+        typer.Option(
+            metavar="EVENT",
+            help="With --html: write only the lanes, steps and states near this event of a run,"
+            " MEMBER:STEP, such as 1:42.",
+        ),
+    ] = None,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Print the address; do not open a browser.")
     ] = False,
@@ -56,7 +64,9 @@ def browse(
 
     Prints the address of the page, and serves it to this machine until Ctrl-C.
     """
-    _serve(paths or [], port, html, opens=not no_open)
+    if around is not None and html is None:
+        raise CommandError("--around requires --html: it names the event that the file surrounds")
+    _serve(paths or [], port, html, around, opens=not no_open)
 
 
 def page_is_old(package: Path) -> bool:
@@ -75,7 +85,9 @@ def page_is_old(package: Path) -> bool:
     return not build["up_to_date"]()
 
 
-def _serve(paths: list[Path], port: int, html: Path | None, *, opens: bool) -> None:
+def _serve(
+    paths: list[Path], port: int, html: Path | None, around: str | None, *, opens: bool
+) -> None:
     import secrets
 
     import canvass.browser
@@ -100,7 +112,7 @@ def _serve(paths: list[Path], port: int, html: Path | None, *, opens: bool) -> N
                 store.add(source)
             if html is not None:
                 stages.stage(f"checking the run and writing {html}")
-                _save(store, files, html)
+                _save(store, files, html, around)
                 return
         with listen(port) as opened:
             access = Access(opened.getsockname()[1], secrets.token_urlsafe())
@@ -115,15 +127,22 @@ def _serve(paths: list[Path], port: int, html: Path | None, *, opens: bool) -> N
     raise typer.Exit(EXIT_INTERRUPTED)  # Only an interrupt ends the server.
 
 
-def _save(store: Store, files: Mapping[str, PageFile], html: Path) -> None:
+def _save(store: Store, files: Mapping[str, PageFile], html: Path, around: str | None) -> None:
     from canvass.browser.questions import Refusal
     from canvass.browser.saved_page import saved_page
+    from canvass.cli.trace import row_named
 
     if len(listed := store.listed()) != 1:
         raise CommandError("--html writes the page of one run or one counterexample")
+    (source,), place = listed, None
+    if around is not None:
+        if source.kind != "run":
+            raise CommandError(f"--around {around}: {source.detail} is a {source.kind}, not a run")
+        lanes = store.content("run", source.id).opened.lanes
+        place = lanes.place[row_named(lanes, around)]
     try:
-        content = saved_page(store, files, listed[0].id)
+        content = saved_page(store, files, source.id, place)
     except Refusal as refusal:
-        raise CommandError(f"{listed[0].detail}: {refusal}") from None
+        raise CommandError(f"{source.detail}: {refusal}") from None
     write_file(html, content.decode())
     complain(f"{html}: {len(content):,} bytes, one file that needs no canvass")

@@ -13,14 +13,7 @@ from typing import Annotated
 import typer
 
 from canvass.cli.options import Output, Revision
-from canvass.cli.output import (
-    EXIT_OK,
-    EXIT_UNEXPECTED,
-    CommandError,
-    Format,
-    Stages,
-    emit,
-)
+from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, CommandError, Format, Stages, emit
 
 
 def register(app: typer.Typer) -> None:

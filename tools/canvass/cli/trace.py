@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from canvass.cli.options import RunId, existing, named_step
-from canvass.cli.output import (
-    CommandError,
-    typed,
-    write_text,
-)
+from canvass.cli.output import CommandError, typed, write_text
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:

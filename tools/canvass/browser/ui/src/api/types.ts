@@ -227,6 +227,13 @@ export interface FirstDivergence {
   readonly commands: readonly string[];
 }
 
+/** The events around one, by their places in the causal order. */
+export interface RunPart {
+  readonly start: number;
+  readonly at: number;
+  readonly end: number;
+}
+
 /** A run with its verdict. */
 export interface RunView {
   readonly id: string;
@@ -244,6 +251,7 @@ export interface RunView {
   readonly facts: readonly Fact[];
   readonly members: number;
   readonly events: number;
+  readonly part: RunPart | null;
 }
 
 /** An event of a lane, with its place in the run. */

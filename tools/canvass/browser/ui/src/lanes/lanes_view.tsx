@@ -53,7 +53,8 @@ export function LanesView(
     if (!rows.has(at)) ask({ around: at });
   }, [at]);
   // For an event without a box of its own, the server names the box.
-  const boxed = saved ? boxOf(lanes, at, shown === "alike" ? every?.events[at]?.lane : undefined)
+  const here = every?.events[at - (every.events[0]?.event ?? 0)];
+  const boxed = saved ? here && boxOf(lanes, at, shown === "alike" ? here.lane : undefined)
     : asked.around === at && !answer.loading ? lanes?.chosen : undefined;
   const row = rows.get(at) ?? boxed ?? -1;
   const first = lanes?.events[0]?.number ?? 0;

@@ -1,8 +1,9 @@
 // The event at a place of the causal order.
 
 import { apiPath, saved } from "../api/client";
-import type { LaneEvent, Lanes } from "../api/types";
+import type { LaneEvent, Lanes, RunView } from "../api/types";
 import { useQuery } from "../api/use_query";
+import { plural } from "../words/visible";
 
 const WINDOW = 50;
 
@@ -13,8 +14,19 @@ export function useEventAt(
   const from = Math.floor(at / WINDOW) * WINDOW;
   const lanes = useQuery<Lanes>(apiPath(["run", runId, "lanes"], saved ? {} : { from, count: WINDOW }));
   const numbered = (number: number): LaneEvent | undefined =>
-    lanes.data?.events[number - (lanes.data.events[0]?.number ?? 0)];
+    lanes.data?.events[number - (lanes.data.events[0]?.event ?? 0)];
   return { event: numbered(at), next: numbered(at + 1), error: lanes.error };
+}
+
+/** Whether there is more of an event than its place: a saved page may have a part of the run only. */
+export function isKept({ part }: RunView, at: number): boolean {
+  return part === null || (at >= part.start && at < part.end);
+}
+
+/** The events of the run, or the part of them that this page has. */
+export function eventsOf({ part, events }: RunView): string {
+  if (part === null) return plural(events, "event");
+  return `events ${(part.start + 1).toLocaleString("en")} to ${part.end.toLocaleString("en")} of ${events.toLocaleString("en")}`;
 }
 
 /** Member and step of an event, from its reference `member:step`. */

@@ -44,8 +44,9 @@ export function milestonesOf(run: RunView, timeline: RunTimeline | undefined): r
   return found.sort((one, other) => one.number - other.number);
 }
 
-/** The event at which the page opens: the first divergence, else the election of the first leader. */
+/** The event at which the page opens: the one that a file surrounds, else the first divergence, else the election of the first leader. */
 export function startOf(run: RunView, timeline: RunTimeline | undefined): number {
+  if (run.part) return run.part.at;
   if (run.divergence) return run.divergence.eventNumber;
   return milestonesOf(run, timeline).find((one) => one.kind === "leader")?.number ?? 0;
 }

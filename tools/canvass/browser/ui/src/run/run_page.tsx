@@ -12,7 +12,7 @@ import { Tabs } from "../parts/tabs";
 import { formatRoute, go } from "../route/route";
 import { whatIfAt } from "../what_if/what_if_page";
 import { plural } from "../words/visible";
-import { clamp } from "./event_at";
+import { clamp, eventsOf, isKept } from "./event_at";
 import { milestonesOf, startOf } from "./milestones";
 import { RunFindView } from "./find_view";
 import { InGraphView } from "./in_graph";
@@ -102,7 +102,7 @@ function Loaded(
   const [playing, setPlaying] = useState(false);
   useEffect(() => {
     if (!playing) return undefined;
-    if (at >= last) {
+    if (at >= last || !isKept(run, at)) {
       setPlaying(false);
       return undefined;
     }
@@ -132,7 +132,7 @@ function Loaded(
       { keys: ["W"], does: "what else could have come", run: () => go(whatIfAt("run", run.id, Math.max(0, at - 1))) },
     ]),
     ...(run.divergence
-      ? [{ keys: ["d"], does: "the divergence", run: () => show({ at: start, view: "story" }) }]
+      ? [{ keys: ["d"], does: "the divergence", run: () => show({ at: run.divergence?.eventNumber ?? start, view: "story" }) }]
       : []),
   ]);
   useKeys("Views", VIEWS.map((one, place) => ({
@@ -150,7 +150,7 @@ function Loaded(
           <h1>{run.title}</h1>
           <VerdictBadge run={run} />
           <span class="soft" title={run.releases[0] ?? ""}>
-            {`revision ${run.revision} · ${plural(run.members, "member")} · ${plural(run.events, "event")}`}
+            {`revision ${run.revision} · ${plural(run.members, "member")} · ${eventsOf(run)}`}
           </span>
           <span class="bar-space" />
           <ExportMenu name={`${run.runId}-${view}`} files={savedPageOf(run.id)} />

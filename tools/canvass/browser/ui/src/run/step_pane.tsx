@@ -10,7 +10,7 @@ import { Parts } from "../parts/parts";
 import { formatRoute, linkTo } from "../route/route";
 import { whatIfAt } from "../what_if/what_if_page";
 import { plural } from "../words/visible";
-import { stepOf, useEventAt } from "./event_at";
+import { eventsOf, isKept, stepOf, useEventAt } from "./event_at";
 import { useStep } from "./use_step";
 
 export function StepPane(
@@ -27,7 +27,8 @@ export function StepPane(
   const step = useStep(run.id, event, next);
   return (
     <aside class="inspector" aria-label="The step">
-      {error ? <Failed error={error} />
+      {!isKept(run, at) ? <p class="remark" role="status" data-beyond>{`This file has only ${eventsOf(run)}.`}</p>
+        : error ? <Failed error={error} />
         : event && !place ? <Unstepped event={event} />
         : <Awaited answer={step} what="the step">{(data) => <Step run={run} step={data} said={said} toChange={toChange} event={event?.reference === `${data.member}:${data.step}` ? event : undefined} />}</Awaited>}
     </aside>
