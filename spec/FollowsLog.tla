@@ -158,9 +158,13 @@ CatchUp ==
     ELSE IF Reporters # {} THEN TakeReport
     ELSE TakeCommit
 
+FollowsInit == Init /\ HistoryInit
+
+FollowsNext == IF Settled THEN NextOrRest /\ UNCHANGED history ELSE CatchUp /\ UNCHANGED vars
+
 (***************************************************************************)
-(* The behaviour: a story from the first start on, then Next.  The history *)
-(* of a story must be complete, so TLC plays all of it.                    *)
+(* Or a story from the first start on comes first.  The history of a story *)
+(* must be complete, so TLC plays all of it.                               *)
 (***************************************************************************)
 Story(n) == <<>>    \* redefined by the MC modules; the argument is unused, as in Script.tla
 
@@ -174,9 +178,8 @@ Place == IF StoryPlaces = {} THEN Len(Tale) ELSE CHOOSE k \in StoryPlaces : \A n
 
 PlaysStory == Place < Len(Tale)
 
-FollowsNext ==
-    IF ~Settled THEN CatchUp /\ UNCHANGED vars
-    ELSE UNCHANGED history /\ IF PlaysStory THEN Becomes(Tale[Place + 1]) ELSE NextOrRest
+StoryNext ==
+    IF Settled /\ PlaysStory THEN Becomes(Tale[Place + 1]) /\ UNCHANGED history ELSE FollowsNext
 
 (***************************************************************************)
 (* INV: StepsAreOfLog.  Log allows what the cluster has done.              *)

@@ -12,5 +12,5 @@ CanvassesAreReadLater == PlaysStory \/ CanvassesAreRead
 
 MCLogNext ==
     IF Settled /\ ~PlaysStory THEN TENextOrRest /\ UNCHANGED history
-    ELSE FollowsNext /\ UNCHANGED auxFaults
+    ELSE StoryNext /\ UNCHANGED auxFaults
 =============================================================================
