@@ -67,8 +67,18 @@ def test_a_divergence_is_explained_without_its_guard_if_tlc_cannot_run(tmp_path:
     explained = explain_refusal(load(bad, found.run_id), first, StepLookup(ask_core, guards=fail))
 
     assert explained.divergence == first
-    assert explained.changed
+    assert all((explained.changed, explained.enabled))
     assert explained.note == "TLC could not be asked: no Java"
+
+
+def test_a_step_that_the_core_takes_and_tlc_refuses_is_explained_so(tmp_path: Path) -> None:
+    record_run(tmp_path / "run", Rules.of("1.50"), 0, 600, faults=0.0)
+    lookup = StepLookup(lambda _, steps: [False] * len(steps))
+    found = check_run(tmp_path / "run", lookup)
+
+    explained = explain_refusal(load(tmp_path / "run", found.run_id), found.divergences[0], lookup)
+
+    assert explained.note == "the Python core takes this step, and TLC refuses it"
 
 
 def too_far(streams: corruptions.Streams) -> None:

@@ -420,7 +420,7 @@ class RefusedStep(Struct, frozen=True, rename=wire_name):
     changed: tuple[Difference, ...] = ()
     """The changes of the step, as observed."""
     enabled: tuple[str, ...] = ()
-    """Actions without a message that the spec allows in the state before, on the same input."""
+    """Actions without a message that the core allows in the state before, on the same input."""
     action_enabled: bool = False
     failing: tuple[str, ...] = ()
     """If the action is not enabled: the parts of its guard in the spec that hold."""
@@ -428,7 +428,7 @@ class RefusedStep(Struct, frozen=True, rename=wire_name):
     """For the outcome of the core its differences to the observed one, if the action is enabled."""
     operator: Operator | None = None
     note: str = ""
-    """The reason why nothing is said of what the spec allows."""
+    """The reason why nothing, or not all, is said of what the spec allows."""
 
 
 def explain_refusal(loaded: RunColumns, divergence: Divergence, lookup: StepLookup) -> RefusedStep:
@@ -475,9 +475,10 @@ def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any
             "enabled": tuple(enabled),
             "action_enabled": True,
             "alternatives": (found,) if found else (),
+            "note": "" if found else "the Python core takes this step, and TLC refuses it",
         }
     try:
         failing = (lookup.guards or failing_parts)(renumbered(step), rules)
     except TlcError as error:
-        return {"note": f"TLC could not be asked: {error}"}
+        return {"enabled": tuple(enabled), "note": f"TLC could not be asked: {error}"}
     return {"enabled": tuple(enabled), "failing": failing}

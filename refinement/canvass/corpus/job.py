@@ -123,7 +123,7 @@ class CorpusJob:
             checker = TaskChecker(lookup.digest, lookup.answers.known, self._graphs)
             self._rows = rows = engine.check(checker, self._tasks(units), "check")
             self._found = found = engine.found(rows)
-            # A run that is checked again may have new open steps: variants of the refused ones.
+            # A unit whose files have changed in the meantime may have new open steps.
             while found.filter(_IS_OPEN).num_rows:
                 steps, count = engine.open_steps(rows)
                 self._say(f"asking TLC about {counted(count, 'distinct step')}")

@@ -97,7 +97,7 @@ class FirstDivergence(Data, frozen=True):
     """The meaning of the kind, in a few words."""
     changed: tuple[Difference, ...]
     expected: tuple[tuple[Difference, ...], ...]
-    """For each outcome that the spec allows, the fields that differ; the nearest outcome first."""
+    """For the outcome that the core allows, if any, the fields that differ."""
     enabled: tuple[str, ...]
     failing: tuple[str, ...]
     """Conjuncts of the action's guard that are false."""

@@ -12,7 +12,7 @@ import ctypes
 import pickle
 import tempfile
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from mmap import ACCESS_READ, MADV_DONTNEED, mmap
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
@@ -57,11 +57,12 @@ def apart(events: int, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwar
     process = context.Process(target=_work, args=(its, work, args, kwargs), daemon=True)
     # An interrupt ends this process, and with it the other one, which would not do so in one line.
     resource_tracker.ensure_running()  # Else it begins now, and lets interrupts through again.
-    with _starting:
+    with _starting, its:
         heeded = pthread_sigmask(SIG_BLOCK, {SIGINT})
-        process.start()
-        pthread_sigmask(SIG_SETMASK, heeded)
-    its.close()
+        try:
+            process.start()
+        finally:
+            pthread_sigmask(SIG_SETMASK, heeded)
     try:
         found, error = ours.recv()
     except EOFError:
@@ -82,18 +83,22 @@ def _work(to: Connection, work: Callable[..., object], args: Any, kwargs: Any) -
 
 
 def mapped(make: Callable[[], _R]) -> _R:
-    """Make a value whose arrays are mapped from a file, which has no name and ends with them."""
-    buffers = list[pickle.PickleBuffer]()
-    packed = pickle.dumps(make(), protocol=5, buffer_callback=buffers.append)
-    with tempfile.TemporaryFile(prefix="canvass-browse-") as file:
-        ends = [0]
-        for buffer in buffers:
-            file.write(buffer.raw())
-            ends.append(file.tell())
-        file.flush()
-        whole = mmap(file.fileno(), 0, access=ACCESS_READ)
-    _files.append(ref(whole))
-    parts = [memoryview(whole)[start:end] for start, end in pairwise(ends)]
+    """Make a value whose arrays are mapped from a file, which has no name and ends with them.
+
+    They stay in memory if the file for them cannot be written.
+    """
+    value, buffers = make(), list[pickle.PickleBuffer]()
+    packed = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    try:
+        with tempfile.TemporaryFile(prefix="canvass-browse-") as file:
+            sizes = [file.write(buffer.raw()) for buffer in buffers]
+            file.flush()
+            whole = mmap(file.fileno(), 0, access=ACCESS_READ)
+    except (OSError, ValueError):  # No room, or nothing to map.
+        return value
+    _files.append(ref(whole, _files.remove))
+    places = pairwise(accumulate(sizes, initial=0))
+    parts = [memoryview(whole)[start:end] for start, end in places]
     found: _R = pickle.loads(packed, buffers=parts)
     return found
 
@@ -104,6 +109,5 @@ def give_back() -> None:
     glibc keeps what arrays have held: a hundred megabytes after 100,000 events were read.
     """
     _trim(0)
-    for file in [one() for one in _files]:
-        if file is not None:
-            file.madvise(MADV_DONTNEED)
+    for file in filter(None, [one() for one in _files]):
+        file.madvise(MADV_DONTNEED)
