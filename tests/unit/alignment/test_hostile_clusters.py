@@ -85,9 +85,7 @@ def test_a_spoilt_cluster_has_an_outcome(seed: int, count: int, tmp_path: Path) 
 )
 def test_what_is_missing_is_named_in_a_spoilt_cluster(seed: str, tmp_path: Path) -> None:
     # The first cluster has no log of member 0, and no line names it.
-    files = {"member-0.log": b"", **hostile_cluster(seed)}
-
-    assert outcome_of(files, tmp_path) == INCOMPLETE
+    assert outcome_of({"member-0.log": b"", **hostile_cluster(seed)}, tmp_path) == INCOMPLETE
 
 
 @pytest.mark.parametrize(
@@ -95,6 +93,7 @@ def test_what_is_missing_is_named_in_a_spoilt_cluster(seed: str, tmp_path: Path)
     [
         pytest.param("103 1278", id="its sender has sent no message"),
         pytest.param("103 286", id="its sender is the receiver"),
+        pytest.param("105 1637", id="lines are missing before it, and in its sender's log"),
         pytest.param("100 1509", id="its sender has gaps, and its position is none of a log"),
     ],
 )

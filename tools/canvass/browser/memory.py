@@ -97,9 +97,8 @@ def mapped(make: Callable[[], _R]) -> _R:
     except (OSError, ValueError):  # No room, or nothing to map.
         return value
     _files.append(ref(whole, _files.remove))
-    places = pairwise(accumulate(sizes, initial=0))
-    parts = [memoryview(whole)[start:end] for start, end in places]
-    found: _R = pickle.loads(packed, buffers=parts)
+    view, places = memoryview(whole), pairwise(accumulate(sizes, initial=0))
+    found: _R = pickle.loads(packed, buffers=[view[start:end] for start, end in places])
     return found
 
 

@@ -323,6 +323,7 @@ class Schedule(DrivenCluster):
         outcome = Outcome(live.state)
         sender = self._other_sender(live, m) if m is not None else NULL_VALUE
         if sender == NULL_VALUE:
+            live.gap = False  # After a gap, nothing is checked of a step without a message.
             closed = live.state.election_state is _CLOSED
             action = "ElectionInit" if closed else "EnterElection"
             live.append(Step(action, NO_INPUT, outcome, step.lines))
