@@ -110,8 +110,8 @@ def test_the_wheel_holds_what_canvass_browse_shows(installed: Installed) -> None
 
 def test_the_packages_are_those_of_the_wheel(installed: Installed) -> None:
     code = (
-        "import canvass.cluster, canvass.spec, canvass.cli;"
-        "print(canvass.cluster.__file__, canvass.spec.spec_root(), canvass.cli.__file__)"
+        "import canvass.cluster, canvass.spec.files, canvass.cli;"
+        "print(canvass.cluster.__file__, canvass.spec.files.spec_root(), canvass.cli.__file__)"
     )
     done = installed.run("python", "-c", code)
 
