@@ -158,12 +158,10 @@ CatchUp ==
     ELSE IF Reporters # {} THEN TakeReport
     ELSE TakeCommit
 
-FollowsInit == Init /\ HistoryInit
-
 FollowsNext == IF Settled THEN NextOrRest /\ UNCHANGED history ELSE CatchUp /\ UNCHANGED vars
 
 (***************************************************************************)
-(* Or a story from the first start on comes first.  The history of a story *)
+(* A story from the first start on comes first.  The history of a story    *)
 (* must be complete, so TLC plays all of it.                               *)
 (***************************************************************************)
 Story(n) == <<>>    \* redefined by the MC modules; the argument is unused, as in Script.tla

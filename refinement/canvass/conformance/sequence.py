@@ -202,9 +202,8 @@ def rows_before(sequence: Sequence, *, empty: bool, replaced: Parts[tuple[int, i
     count = len(sequence)
     member, step = sequence.member, sequence.step
     first = np.where((step == 0) & empty, -1, -2)
-    before = np.where(continues(step, member), np.arange(-1, count - 1), first).astype(
-        row_kind(count)
-    )
+    before = np.where(continues(step, member), np.arange(-1, count - 1), first)
+    before = before.astype(row_kind(count))
     for own, number in replaced:
         before[(member == own) & (step == number)] = REPLACED
     return before

@@ -331,10 +331,10 @@ class Schedule(DrivenCluster):
         live.append(Step(step.action, step.given, outcome, step.lines), sender)
 
     def _other_sender(self, live: DrivenMember, m: Message) -> int:
-        """The sender that is given to a false message: its own, or one that the log of shows it.
+        """The sender that a false message gets in the run: its own, or one whose log has no gap.
 
-        Null if no other member's log is without a gap. In a gap a member may have sent anything, so
-        nobody could see that it has not sent the message.
+        Null if there is none. In a gap a member may have sent anything, so nobody could see that it
+        has not sent the message.
         """
         candidates = (sender_of(m), *self.members)
         known = (j for j in candidates if j in self.members and j != live.member_id)

@@ -129,7 +129,7 @@ def decide_near_gaps(windows: Mapping[int, Windows]) -> bool:
     -----
     Lines may be missing at the gap, or one of the lines before it may be false. A receipt is false
     if the log of its sender is whole and goes on after it, and the sender can nowhere have sent the
-    message.
+    message. Whether it goes on is known only if both logs have headers, or neither has.
     """
     found = False
     for j, one in windows.items():
@@ -304,9 +304,8 @@ def _open_gap(windows: Mapping[int, Windows], i: int, at: int, reason: str) -> N
     No message of the member is false any more: it may have been sent in the gap.
     """
     for one in windows.values():
-        if one.trajectory.false_line is not None and one.trajectory.false_line[1] == _cannot_send(
-            i
-        ):
+        _, reason_before = one.trajectory.false_line or (0, "")
+        if reason_before == _cannot_send(i):
             one.trajectory.stopped = one.trajectory.steps.pop().lines.start
     steps = windows[i].trajectory.steps
     place = min(at + 1, len(steps) - 1)
