@@ -295,6 +295,7 @@ def test_what_is_no_stamp(stamp: str) -> None:
 
 COMMIT = "[5.000000001] CLUSTER: COMMIT_POSITION [24/24]: memberId=0 leadershipTermId=0 "
 ROLE = "[5.000000001] CLUSTER: ROLE_CHANGE [9/9]: memberId=1 "
+REPORT = COMMIT.replace("COMMIT_POSITION", "APPEND_POSITION") + "logPosition=5 followerMemberId=1 "
 VOTE = "[5.000000001] CLUSTER: VOTE [9/9]: memberId=1 logLeadershipTermId=1 logPosition=2 "
 
 
@@ -310,6 +311,8 @@ VOTE = "[5.000000001] CLUSTER: VOTE [9/9]: memberId=1 logLeadershipTermId=1 logP
         (COMMIT + "logPosition=5 leaderId=1 leaderId=1", LogCode.DUPLICATE_FIELD, None),
         (COMMIT + "logPosition=5 leaderId=1 stray", LogCode.BAD_TOKEN, len(COMMIT) + 26),
         (COMMIT + "logPosition=5 (truncated)", LogCode.TRUNCATED_EVENT, None),
+        (REPORT + "flags=256", LogCode.BAD_VALUE, len(REPORT) + 7),
+        (REPORT + "flags=-1", LogCode.BAD_VALUE, len(REPORT) + 7),
         (ROLE + 'FOLLOWER -> KING reason=""', LogCode.UNKNOWN_CONSTANT, len(ROLE) + 13),
         (ROLE + 'reason=""', LogCode.MISSING_FIELD, None),
         (ROLE + 'FOLLOWER -> LEADER reason="a', LogCode.OPEN_QUOTE, len(ROLE) + 27),

@@ -81,6 +81,7 @@ def test_a_spoilt_cluster_has_an_outcome(seed: int, count: int, tmp_path: Path) 
         pytest.param(INCOMPLETE, "104 109", id="a log ends before the election of its member"),
         pytest.param(INCOMPLETE, "100 868", id="the same, and only that log names the wall time"),
         pytest.param(INCOMPLETE, "102 1938", id="a gap shows after a message was taken for false"),
+        pytest.param(INCOMPLETE, "105 604", id="flags that are no byte"),
         pytest.param(CONTRADICTED, "103 1278", id="the sender of a message has sent none"),
         pytest.param(CONTRADICTED, "103 286", id="the sender of a message is its receiver"),
         pytest.param(CONTRADICTED, "105 1637", id="lines are missing before a false one"),

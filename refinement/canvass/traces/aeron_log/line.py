@@ -87,7 +87,10 @@ def _bool(text: str, column: int) -> bool:
 
 def _flags(text: str, column: int) -> int:
     match = _FLAGS.fullmatch(text)
-    return int(match[1], 2) if match else _int(text, column)
+    value = int(match[1], 2) if match else _int(text, column)
+    if 0 <= value <= 255:
+        return value
+    raise LineProblem(LogCode.BAD_VALUE, column, f"not a byte of flags: {shown(text)}")
 
 
 def _version(text: str, column: int) -> int:
