@@ -39,6 +39,9 @@ LOG_STREAM_ID: Final = 100
 """The default of ``aeron.cluster.log.stream.id``."""
 CONSENSUS_MODULE_SERVICE_ID: Final = -1
 
+NO_START: Final = "the member does not start on it"
+"""The consequence of a file that cannot be read."""
+
 _WITHOUT: Final = {
     RECORDING_LOG: "the member starts with an empty recording log: without terms and without "
     "snapshots",
@@ -195,8 +198,7 @@ def load(files: MemberFiles, position: int) -> MemberDisk:
 
 
 def _unreadable(error: DiskError) -> Finding:
-    consequence = "the member does not start on it"
-    return Finding(Kind.UNREADABLE, -1, error.file, error.offset, error.reason, consequence)
+    return Finding(Kind.UNREADABLE, -1, error.file, error.offset, error.reason, NO_START)
 
 
 def _load_log(disk: MemberDisk) -> None:

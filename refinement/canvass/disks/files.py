@@ -6,6 +6,7 @@ ends in ``.gz`` is decompressed in memory.
 
 from __future__ import annotations
 
+import gzip
 import mmap
 import re
 import stat
@@ -117,19 +118,6 @@ def find_members(folder: Path) -> list[MemberFiles]:
     return members
 
 
-def _decompress(path: Path, limit: int) -> bytes:
-    decoder = zlib.decompressobj(wbits=31)
-    try:
-        with path.open("rb") as file:
-            data = decoder.decompress(file.read(limit), limit)
-    except zlib.error as error:
-        raise DiskError(str(path), -1, f"damaged gzip data: {error}") from None
-    if not decoder.eof:
-        reason = "gzip data end early" if not decoder.unconsumed_tail else f"over {limit} bytes"
-        raise DiskError(str(path), -1, reason)
-    return data
-
-
 def read_bytes(path: Path, limit: int = MAX_SMALL) -> Bytes:
     """The bytes of a file: mapped into memory, or decompressed if its name ends in ``.gz``.
 
@@ -145,13 +133,17 @@ def read_bytes(path: Path, limit: int = MAX_SMALL) -> Bytes:
         if status.st_size > limit:
             raise DiskError(str(path), -1, f"{status.st_size} bytes are more than {limit}")
         if path.name.endswith(".gz"):
-            return np.frombuffer(_decompress(path, limit), np.uint8)
+            with gzip.open(path) as packed:
+                data = packed.read(limit + 1)
+            if len(data) > limit:
+                raise DiskError(str(path), -1, f"over {limit} bytes")
+            return np.frombuffer(data, np.uint8)
         if status.st_size == 0:
             return np.zeros(0, np.uint8)
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return np.frombuffer(mapped, np.uint8)
-    except (OSError, ValueError) as error:
+    except (EOFError, OSError, ValueError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DiskError(str(path), -1, reason) from None
 

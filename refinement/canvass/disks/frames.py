@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -192,16 +193,19 @@ def _misplaced(segment: Segment, recording: Recording, frames: Ints) -> dict[str
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """The first entry of a term: its position, its fields, and the counts of entries before it."""
+class TermRun(
+    msgspec.Struct, frozen=True, rename={"term": "leadershipTermId", "leader": "leaderMemberId"}
+):
+    """The part of a log that the leader of one term appended.
 
-    start: int
+    ``base`` and ``leader`` are -1 if the log begins after the term's NewLeadershipTermEvent.
+    """
+
     term: int
-    base: int
-    leader: int
-    messages: int
-    timers: int
+    start: int
+    end: int
+    base: int = NULL_VALUE
+    leader: int = NULL_VALUE
 
 
 @dataclass
@@ -209,8 +213,9 @@ class Scan:
     """The state of a scan, from window to window, and from segment to segment.
 
     ``term`` is the leadership term of the last entry, ``entry_start`` the position of the
-    incomplete entry; each is -1 if there is none. ``version`` is the last schema version, and
-    ``is_sound`` whether no frame was damaged so far.
+    incomplete entry; each is -1 if there is none. ``version`` is the last schema version,
+    ``is_sound`` whether no frame was damaged so far, and ``openings`` has the terms that begin,
+    whose ends are not known yet.
     """
 
     recording: Recording
@@ -220,10 +225,8 @@ class Scan:
     entry_start: int = NULL_VALUE
     first_term: int = NULL_VALUE
     version: int = NULL_VALUE
-    messages: int = 0
-    timers: int = 0
     is_sound: bool = True
-    openings: list[Opening] = field(default_factory=list)
+    openings: list[TermRun] = field(default_factory=list)
 
     def run(self, segment: Segment, offset: int, limit: int) -> tuple[str, int]:
         """Check each frame from an offset up to a limit.
@@ -306,7 +309,7 @@ class Scan:
         sound = int(np.searchsorted(frames, found[1])) if found[0] else len(frames)
         self._take(segment, frames[:sound], begins, ends)
         at = at[at < sound]
-        self._count(segment, frames[at], template[at], terms[: len(at)])
+        self._note_terms(segment, frames[at], template[at], terms[: len(at)])
         if len(at):
             self.version = int(heads[1][at[-1]] >> 16 & 0xFFFF)
         return found
@@ -320,26 +323,21 @@ class Scan:
             if ends[len(frames) - 1]:
                 self.entry_start = NULL_VALUE
 
-    def _count(self, segment: Segment, frames: Ints, template: Ints, terms: Ints) -> None:
-        """Count sound entries of a log, and note where terms begin."""
+    def _note_terms(self, segment: Segment, frames: Ints, template: Ints, terms: Ints) -> None:
+        """Note where terms begin in sound entries of a log."""
         if not len(frames):
             return
-        messages = np.append(0, np.cumsum(template == _SESSION_MESSAGE))
-        timers = np.append(0, np.cumsum(template == _TIMER))
         for index in np.flatnonzero(template == _NEW_TERM).tolist():
             word = (int(frames[index]) >> 3) + 5
             self.openings.append(
-                Opening(
-                    segment.position + int(frames[index]),
-                    int(terms[index]),
-                    int(segment.words[word + 3]),
-                    int(segment.halves[2 * word + 8]),
-                    self.messages + int(messages[index]),
-                    self.timers + int(timers[index]),
+                TermRun(
+                    term=int(terms[index]),
+                    start=segment.position + int(frames[index]),
+                    end=NULL_VALUE,
+                    base=int(segment.words[word + 3]),
+                    leader=int(segment.halves[2 * word + 8]),
                 )
             )
-        self.messages += int(messages[-1])
-        self.timers += int(timers[-1])
         if self.first_term < 0 and self.is_sound:
             self.first_term = int(terms[0])
         self.term = int(terms[-1])

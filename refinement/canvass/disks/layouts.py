@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
@@ -26,6 +27,12 @@ MARK_SCHEMA_ID: Final = 110
 _CODES: Final = {"u16": "H", "i32": "i", "i64": "q"}
 
 
+@cache
+def _fields(declared: str) -> tuple[tuple[str, str], ...]:
+    groups = (group.split(maxsplit=1) for group in declared.split(";"))
+    return tuple((name.strip(), kind) for kind, names in groups for name in names.split(","))
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """A row of fields.
@@ -34,15 +41,21 @@ class Layout:
     ----------
     name
         The name in errors.
-    fields
-        The name and the type of each field, in the order of the bytes, without gaps.
+    declared
+        The fields in the order of the bytes, without gaps, each type before the names of its
+        fields: ``i64 position, termId; i32 serviceId``.
     strings
         The names of the strings after the fields, each with an unsigned length before it.
     """
 
     name: str
-    fields: tuple[tuple[str, str], ...]
+    declared: str
     strings: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """The name and the type of each field."""
+        return _fields(self.declared)
 
     @property
     def codes(self) -> str:
@@ -92,15 +105,8 @@ class Layout:
 
 RECORDING_LOG_ENTRY: Final = Layout(
     "a recording log entry",
-    (
-        ("recordingId", "i64"),
-        ("leadershipTermId", "i64"),
-        ("termBaseLogPosition", "i64"),
-        ("logPosition", "i64"),
-        ("timestamp", "i64"),
-        ("serviceId", "i32"),
-        ("entryType", "i32"),
-    ),
+    "i64 recordingId, leadershipTermId, termBaseLogPosition, logPosition, timestamp;"
+    "i32 serviceId, entryType",
     ("archiveEndpoint",),
 )
 RECORDING_LOG_ALIGNMENT: Final = 64
@@ -109,42 +115,22 @@ STANDBY_SNAPSHOT: Final = 2
 INVALID_FLAG: Final = -(1 << 31)
 
 SBE_HEADER: Final = Layout(
-    "an SBE message header",
-    (("blockLength", "u16"), ("templateId", "u16"), ("schemaId", "u16"), ("version", "u16")),
+    "an SBE message header", "u16 blockLength, templateId, schemaId, version"
 )
 
-NODE_STATE_HEADER: Final = Layout("the node state header", (("version", "i32"), ("padding", "i32")))
+NODE_STATE_HEADER: Final = Layout("the node state header", "i32 version, padding")
 NODE_STATE_FRAME: Final = Layout(
-    "a node state message header",
-    (*SBE_HEADER.fields, ("frameLength", "i32"), ("padding", "i32")),
+    "a node state message header", f"{SBE_HEADER.declared}; i32 frameLength, padding"
 )
-CANDIDATE_TERM: Final = Layout(
-    "the candidate term",
-    (("candidateTermId", "i64"), ("timestamp", "i64"), ("logPosition", "i64")),
-)
+CANDIDATE_TERM: Final = Layout("the candidate term", "i64 candidateTermId, timestamp, logPosition")
 CANDIDATE_TERM_TEMPLATE: Final = 301
 NODE_STATE_FOOTER_TEMPLATE: Final = 304
 
 MARK_FILE_HEADER: Final = Layout(
     "the mark file header",
-    (
-        ("version", "i32"),
-        ("componentType", "i32"),
-        ("activityTimestamp", "i64"),
-        ("startTimestamp", "i64"),
-        ("pid", "i64"),
-        ("candidateTermId", "i64"),
-        ("archiveStreamId", "i32"),
-        ("serviceStreamId", "i32"),
-        ("consensusModuleStreamId", "i32"),
-        ("ingressStreamId", "i32"),
-        ("memberId", "i32"),
-        ("serviceId", "i32"),
-        ("headerLength", "i32"),
-        ("errorBufferLength", "i32"),
-        ("clusterId", "i32"),
-    ),
-    ("aeronDirectory", "controlChannel", "ingressChannel", "serviceName", "authenticator"),
+    "i32 version, componentType; i64 activityTimestamp, startTimestamp, pid, candidateTermId;"
+    "i32 archiveStreamId, serviceStreamId, consensusModuleStreamId, ingressStreamId, memberId,"
+    "serviceId, headerLength, errorBufferLength, clusterId",
 )
 MARK_FILE_TEMPLATE: Final = 200
 CONSENSUS_MODULE: Final = 1
@@ -153,33 +139,17 @@ VERSION_FAILED: Final = -1
 """The version of a mark file whose component failed to start."""
 
 CATALOG_HEADER: Final = Layout(
-    "the catalog header",
-    (("version", "i32"), ("length", "i32"), ("nextRecordingId", "i64"), ("alignment", "i32")),
+    "the catalog header", "i32 version, length; i64 nextRecordingId; i32 alignment"
 )
 CATALOG_HEADER_LENGTH: Final = 32
-DESCRIPTOR_HEADER: Final = Layout(
-    "a recording descriptor header",
-    (("length", "i32"), ("state", "i32"), ("checksum", "i32")),
-)
+DESCRIPTOR_HEADER: Final = Layout("a recording descriptor header", "i32 length, state, checksum")
 DESCRIPTOR_HEADER_LENGTH: Final = 32
 RECORDING_STATES: Final = {0: "INVALID", 1: "VALID", 2: "DELETED"}
 RECORDING_DESCRIPTOR: Final = Layout(
     "a recording descriptor",
-    (
-        ("controlSessionId", "i64"),
-        ("correlationId", "i64"),
-        ("recordingId", "i64"),
-        ("startTimestamp", "i64"),
-        ("stopTimestamp", "i64"),
-        ("startPosition", "i64"),
-        ("stopPosition", "i64"),
-        ("initialTermId", "i32"),
-        ("segmentFileLength", "i32"),
-        ("termBufferLength", "i32"),
-        ("mtuLength", "i32"),
-        ("sessionId", "i32"),
-        ("streamId", "i32"),
-    ),
+    "i64 controlSessionId, correlationId, recordingId, startTimestamp, stopTimestamp,"
+    "startPosition, stopPosition; i32 initialTermId, segmentFileLength, termBufferLength,"
+    "mtuLength, sessionId, streamId",
     ("strippedChannel", "originalChannel", "sourceIdentity"),
 )
 
@@ -189,14 +159,7 @@ FRAME_ALIGNMENT: Final = 32
 
 SNAPSHOT_MARKER_TEMPLATE: Final = 100
 SNAPSHOT_MARKER: Final = Layout(
-    "SnapshotMarker",
-    (
-        ("typeId", "i64"),
-        ("logPosition", "i64"),
-        ("leadershipTermId", "i64"),
-        ("index", "i32"),
-        ("mark", "i32"),
-    ),
+    "SnapshotMarker", "i64 typeId, logPosition, leadershipTermId; i32 index, mark"
 )
 
 FIRST_150_SCHEMA: Final = 15

@@ -9,18 +9,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace as with_fields
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.disks import frames
 from canvass.disks.files import read_segment
 from canvass.disks.findings import DiskError
-from canvass.disks.frames import Opening, Scan, Segment
+from canvass.disks.frames import Scan, Segment, TermRun
 from canvass.disks.layouts import FRAME_ALIGNMENT, align
 from canvass.disks.loops import CHECKSUMS, Checksum, Ints
 from canvass.disks.small_files import Recording
@@ -55,29 +54,6 @@ class Problem:
     reason: str
     replay_end: int = NULL_VALUE
     at_message: bool = False
-
-
-_JSON: Final = {
-    "term": "leadershipTermId",
-    "leader": "leaderMemberId",
-    "messages": "sessionMessages",
-    "timers": "timerEvents",
-}
-
-
-class TermRun(msgspec.Struct, frozen=True, rename=_JSON):
-    """The part of a log that the leader of one term appended.
-
-    ``base`` and ``leader`` are -1 if the log begins after the term's NewLeadershipTermEvent.
-    """
-
-    term: int
-    start: int
-    end: int
-    base: int
-    leader: int
-    messages: int
-    timers: int
 
 
 @dataclass
@@ -327,24 +303,12 @@ def _problem(scan: Scan, segment: Segment, damaged: int, limit: int, reason: str
 
 
 def _runs(log: RecordedLog, scan: Scan) -> Iterator[TermRun]:
-    total = Opening(log.sound_end, NULL_VALUE, NULL_VALUE, NULL_VALUE, scan.messages, scan.timers)
-    opened = [*(one for one in scan.openings if one.start < log.sound_end), total]
-    if log.start < opened[0].start:
-        first = opened[0]
-        none = NULL_VALUE
-        yield TermRun(
-            scan.first_term, log.start, first.start, none, none, first.messages, first.timers
-        )
-    for one, after in pairwise(opened):
-        yield TermRun(
-            term=one.term,
-            start=one.start,
-            end=after.start,
-            base=one.base,
-            leader=one.leader,
-            messages=after.messages - one.messages,
-            timers=after.timers - one.timers,
-        )
+    opened = [one for one in scan.openings if one.start < log.sound_end]
+    ends = [*(one.start for one in opened), log.sound_end]
+    if log.start < ends[0]:
+        yield TermRun(scan.first_term, log.start, ends[0])
+    for one, end in zip(opened, ends[1:], strict=True):
+        yield with_fields(one, end=end)
 
 
 def read_log(recording: Recording, paths: dict[int, Path], *, is_log: bool = True) -> RecordedLog:

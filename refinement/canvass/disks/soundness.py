@@ -13,7 +13,7 @@ from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.disks import layouts
-from canvass.disks.disk import CONSENSUS_MODULE_SERVICE_ID, MemberDisk
+from canvass.disks.disk import CONSENSUS_MODULE_SERVICE_ID, NO_START, MemberDisk
 from canvass.disks.files import CATALOG, MARK_FILE, NODE_STATE, RECORDING_LOG
 from canvass.disks.findings import DiskError, Finding, Kind
 from canvass.disks.layouts import RELEASES
@@ -24,8 +24,10 @@ _NO_RECORDING: Final = 'the member does not start: "unknown recording id"'
 _NOT_LOADED: Final = "the member cannot load its snapshot, and does not start"
 _NO_PART: Final = 'the member does not start: "snapshot missing for service"'
 _SEVERAL_RECORDINGS: Final = "the member does not start: all terms must have one recording id"
-_NEXT_ID: Final = 'the archive refuses to start: "invalid nextRecordingId"'
-_PREVENTS_START: Final = (_NO_RECORDING, _NOT_LOADED, _NO_PART, _SEVERAL_RECORDINGS, _NEXT_ID)
+_REFUSES: Final = "the archive refuses to start"
+_NEXT_ID: Final = f'{_REFUSES}: "invalid nextRecordingId"'
+_FATAL: Final = (NO_START, _NO_RECORDING, _NOT_LOADED, _NO_PART, _SEVERAL_RECORDINGS, _REFUSES)
+"""Consequences that keep a member from starting, or begin so."""
 
 ACTIVE_MS: Final = 10_000
 """A mark file that was updated this recently counts as active, as for Aeron itself."""
@@ -56,20 +58,11 @@ def check(disk: MemberDisk, now_ms: int = NULL_VALUE) -> list[Finding]:
 
 def reason_not_to_start(disk: MemberDisk, findings: Sequence[Finding]) -> str:
     """The reason why a member does not start on a disk with these findings, or empty."""
-    for finding in disk.findings:
-        if finding.kind is Kind.UNREADABLE:
-            return f"{finding.place}: {finding.text}"
-    if disk.log is not None and disk.log.refuses:
-        last_frame = str(disk.log.last_frame)
-        return f"the archive refuses to start: the last frame, at {last_frame}, is not whole"
-    last = disk.last_term
-    if last is not None and disk.log is None:
-        return f"unknown recording id: {last.recording_id}"
-    taken, catalog = disk.snapshot, disk.catalog
-    if taken is not None and catalog is not None and catalog.find(taken.recording_id) is None:
-        return f"unknown recording id: {taken.recording_id} (of the last snapshot)"
-    fatal = (one for one in findings if one.consequence in _PREVENTS_START)
-    return next((f"{one.place}: {one.text}" for one in fatal), "")
+    fatal = (one for one in findings if one.consequence.startswith(_FATAL))
+    if (first := next(fatal, None)) is not None:
+        return f"{first.place}: {first.text}"
+    without_log = disk.last_term if disk.log is None else None
+    return f"unknown recording id: {without_log.recording_id}" if without_log else ""
 
 
 def _at(disk: MemberDisk, kind: Kind, entry: LogEntry, text: str, consequence: str) -> Finding:
@@ -217,8 +210,7 @@ def _snapshot_recordings(
     absent: list[tuple[LogEntry, Recording]] = []
     for entry in entries:
         recording = catalog.find(entry.recording_id)
-        whose = "consensus module" if entry.service_id < 0 else f"service {entry.service_id}"
-        what = f"the snapshot of the {whose} at {entry.log_position}"
+        what = f"the snapshot of {_whose(entry)} at {entry.log_position}"
         if recording is None:
             text = f"{what} is recording {entry.recording_id}, which the archive does not have"
             yield _at(disk, Kind.DAMAGED, entry, text, _NO_RECORDING)
@@ -315,9 +307,7 @@ def _log(disk: MemberDisk) -> Iterator[Finding]:
             f"the last frame, at {last}, crosses a page of the file, and only zeros follow that "
             "page"
         )
-        consequence = (
-            f"the archive refuses to start until `ArchiveTool verify` truncates the log at {last}"
-        )
+        consequence = f"{_REFUSES} until `ArchiveTool verify` truncates the log at {last}"
         offset = log.place(last)[1]
         yield Finding(Kind.DAMAGED, disk.member_id, log.refuses, offset, text, consequence)
     yield from _segments(disk, log)
