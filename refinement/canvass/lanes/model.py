@@ -63,7 +63,7 @@ class LaneEvent(Record, frozen=True):
     given: str = ""
     """The input of the step, without its message."""
     aside: tuple[str, ...] = ()
-    """Lost messages, and messages to and from lanes that are not drawn, one a line."""
+    """Messages that are lost in this step, one a line."""
     changes: tuple[str, ...] = ()
     """Changes of the state, one a line, the most important ones first."""
     mark: Mark | None = None

@@ -5,7 +5,7 @@ The order is computed from columns; only drawn events become objects.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -219,7 +219,6 @@ class RunLanes:
         self,
         rows: Sequence[int],
         *,
-        members: Collection[int] | None = None,
         marks: Mapping[int, str] | None = None,
     ) -> Diagram:
         """Draw some events.
@@ -228,40 +227,29 @@ class RunLanes:
         ----------
         rows
             Rows of the columns, in the order of the diagram.
-        members
-            The members whose lanes are drawn; None for all. Rows of other members are left out.
         marks
             Rows at which the run diverges, with the remark for each.
         """
-        lanes = sorted(range(self.columns.member_count) if members is None else set(members))
-        lane_of = {member: lane for lane, member in enumerate(lanes)}
-        shown = [row for row in rows if int(self.columns.member[row]) in lane_of]
-        number = {row: place for place, row in enumerate(shown)}
+        number = {row: place for place, row in enumerate(rows)}
         events = []
         messages: list[LaneMessage] = []
-        last = self.place[shown[0]] - 1 if shown else -1
-        for row in shown:
+        before = self.place[rows[0]] if len(rows) else 0
+        last = before - 1
+        for row in rows:
             event = self.columns.event(row)
-            skipped = 0 if members is not None else max(0, self.place[row] - last - 1)
+            skipped = max(0, self.place[row] - last - 1)
             last = self.place[row]
-            events.append(self._event(row, event, lane_of, skipped, marks or {}))
-            messages += self._messages(row, event, lane_of, number)
+            events.append(self._event(row, event, skipped, marks or {}))
+            messages += self._messages(row, event, number)
         return Diagram(
-            lanes=tuple(f"member {member}" for member in lanes),
+            lanes=tuple(f"member {member}" for member in range(self.columns.member_count)),
             events=tuple(events),
             messages=tuple(messages),
-            before=self.place[shown[0]] if shown else 0,
-            after=len(self.rows) - 1 - last if shown else len(self.rows),
+            before=before,
+            after=len(self.rows) - 1 - last,
         )
 
-    def _event(
-        self,
-        row: int,
-        event: Event,
-        lane_of: Mapping[int, int],
-        skipped: int,
-        marks: Mapping[int, str],
-    ) -> LaneEvent:
+    def _event(self, row: int, event: Event, skipped: int, marks: Mapping[int, str]) -> LaneEvent:
         member = int(self.columns.member[row])
         before = int(self.columns.predecessor[row])
         changes: tuple[str, ...]
@@ -274,11 +262,10 @@ class RunLanes:
         if row in marks:
             mark, remark = Mark.DIVERGES, marks[row]
         return LaneEvent(
-            lane=lane_of[member],
+            lane=member,
             title=ACTION_NAMES[int(self.columns.action[row])],
             reference=f"{member}:{event.step}",
             given=_given(event),
-            aside=tuple(_aside(event, lane_of)),
             changes=changes,
             mark=mark,
             remark=remark,
@@ -296,9 +283,7 @@ class RunLanes:
             return None, ""
         return MARKED.get(event.action.value, (None, ""))
 
-    def _messages(
-        self, row: int, event: Event, lane_of: Mapping[int, int], number: Mapping[int, int]
-    ) -> list[LaneMessage]:
+    def _messages(self, row: int, event: Event, number: Mapping[int, int]) -> list[LaneMessage]:
         """Give the messages that an event sends, and a received one that no drawn event sends."""
         member = int(self.columns.member[row])
         found: list[LaneMessage] = []
@@ -307,8 +292,8 @@ class RunLanes:
             found.append(
                 LaneMessage(
                     name=type(message).__name__,
-                    sender=lane_of[sender],
-                    receiver=lane_of[receiver],
+                    sender=sender,
+                    receiver=receiver,
                     text=_message_text(message),
                     **more,
                 )
@@ -319,16 +304,15 @@ class RunLanes:
             receiver = self._receiver.get(int(self.columns.sends[first + place, _ID]))
             if receiver is not None and int(self.columns.member[receiver]) != send.to:
                 receiver = None
-            if send.to in lane_of:
-                fate = Fate.LOST if receiver is None and self._is_whole(send.to) else Fate.DELIVERED
-                taken = None if receiver is None else number.get(receiver)
-                draw(send.message, member, send.to, sent=number[row], received=taken, fate=fate)
+            fate = Fate.LOST if receiver is None and self._is_whole(send.to) else Fate.DELIVERED
+            taken = None if receiver is None else number.get(receiver)
+            draw(send.message, member, send.to, sent=number[row], received=taken, fate=fate)
         given = event.input
         sender = self.sender_of(row)
         again = self._receiver.get(self._received[row]) != row
         is_sent = sender in number and self._goes_to(sender, self._received[row]) == member
         is_sent &= not again
-        if given.message is not None and not is_sent and given.from_ in lane_of:
+        if given.message is not None and not is_sent:
             unsent = again or (sender is None and self._is_whole(given.from_))
             fate = Fate.UNSENT if unsent else Fate.DELIVERED
             draw(given.message, given.from_, member, received=number[row], fate=fate)
@@ -343,16 +327,6 @@ class RunLanes:
             if send[_ID] == identity:
                 return int(send[_PEER])
         return NONE
-
-
-def _aside(event: Event, lane_of: Mapping[int, int]) -> Iterator[str]:
-    """Write the messages of an event from or to members without a lane."""
-    given = event.input
-    if given.message is not None and given.from_ not in lane_of:
-        yield f"← {given.from_} {type(given.message).__name__}"
-    for send in event.sends:
-        if send.to not in lane_of:
-            yield f"→ {send.to} {type(send.message).__name__}"
 
 
 def _given(event: Event) -> str:

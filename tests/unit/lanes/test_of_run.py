@@ -104,15 +104,6 @@ def test_the_causes_of_an_event_are_drawn_and_events_between_are_counted(
     assert all(message.received is None or message.sent is not None for message in diagram.messages)
 
 
-def test_the_lane_of_one_member_lists_its_messages(lanes: RunLanes) -> None:
-    window = lanes.diagram(lanes.rows, members=[1])
-
-    assert window.lanes == ("member 1",)
-    assert window.messages == ()
-    assert any(line.startswith("→ 0 ") for event in window.events for line in event.aside)
-    assert any(line.startswith("← 2 ") for event in window.events for line in event.aside)
-
-
 def test_a_message_without_a_send_is_reported(folder: Path, tmp_path: Path) -> None:
     path = corrupted(folder, tmp_path / "run", corruptions.message_from_nowhere)
     lanes = RunLanes(load(path, "faulty").columns)

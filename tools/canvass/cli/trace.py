@@ -5,7 +5,6 @@ Drawing is in `canvass.lanes`, shrinking in `canvass.conformance.shrink`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -253,9 +252,6 @@ def show(
         int | None,
         typer.Option(min=0, help="With --around: events before and after it. Default: 10."),
     ] = None,
-    member: Annotated[
-        list[int] | None, typer.Option(min=0, help="Show only this member's lane; repeatable.")
-    ] = None,
     messages: Annotated[
         bool, typer.Option("--messages", help="Show the contents of received messages.")
     ] = False,
@@ -271,16 +267,12 @@ def show(
 
     if context is not None and not around:
         raise CommandError("--context requires --around: name the event that it surrounds")
-    loaded = open_run(run, run_id)
-    lanes = RunLanes(loaded.columns)
-    for one in member or ():
-        if one >= loaded.run.member_count:
-            raise CommandError(f"--member {one}: the run has {loaded.run.member_count} members")
+    lanes = RunLanes(open_run(run, run_id).columns)
     rows = lanes.rows
     if around:
-        row, count = row_named(lanes, around), 10 if context is None else context
-        rows = _around(lanes, row, count, member)
-    _draw(lanes.diagram(rows, members=member or None), contents=messages)
+        place, count = lanes.place[row_named(lanes, around)], 10 if context is None else context
+        rows = rows[max(0, place - count) : place + count + 1]
+    _draw(lanes.diagram(rows), contents=messages)
 
 
 def _draw(diagram: Diagram, *, contents: bool) -> None:
@@ -293,16 +285,3 @@ def _draw(diagram: Diagram, *, contents: bool) -> None:
         message.sent is None and message.fate is not Fate.UNSENT for message in diagram.messages
     ):
         print_lines([[("sent before: by a step that is not shown, above the first one", "dim")]])
-
-
-def _around(lanes: RunLanes, row: int, context: int, members: Sequence[int] | None) -> list[int]:
-    """Return an event's row and ``context`` rows before and after it, of the wanted members."""
-    wanted = None if not members else {*members, int(lanes.columns.member[row])}
-    place = lanes.place[row]
-
-    def kept(rows: Sequence[int]) -> list[int]:
-        return [one for one in rows if wanted is None or int(lanes.columns.member[one]) in wanted]
-
-    before = kept(lanes.rows[:place]) if wanted else lanes.rows[max(0, place - context) : place]
-    after = kept(lanes.rows[place + 1 :]) if wanted else lanes.rows[place + 1 :]
-    return [*before[max(0, len(before) - context) :], row, *after[:context]]
