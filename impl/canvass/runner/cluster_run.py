@@ -126,8 +126,8 @@ class View(Protocol):
         """Show the present state."""
 
 
-ViewOf: TypeAlias = Callable[[Supervisor, Load | None, float], AbstractContextManager[View]]
-"""A function that creates a view of a supervisor, its load, and the start of the run."""
+ViewOf: TypeAlias = Callable[[Supervisor, Load | None], AbstractContextManager[View]]
+"""A function that creates a view of a supervisor and its load."""
 
 
 class ClusterReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -178,8 +178,7 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
     options
         The options of the run.
     view_of
-        A function that creates the view. It takes the supervisor, the load, and the start of the
-        run in seconds of the monotonic clock.
+        A function that creates the view. It takes the supervisor and the load.
 
     Raises
     ------
@@ -194,7 +193,7 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
     held = ExitStack()
     held.enter_context(lock_folder(supervisor.folder.root))
     try:
-        with view_of(supervisor, load, began_s) as view:
+        with view_of(supervisor, load) as view:
             for i in range(options.members):
                 await supervisor.start(i)
             await _await_first_leader(options, supervisor, view)

@@ -1,16 +1,15 @@
 """``canvass run``: a cluster of processes on this machine, with faults.
 
-This module has the command line, the table on the terminal and the printed result. `canvass.runner`
-runs the cluster.
+This module has the command line, the progress and the printed result. `canvass.runner` runs the
+cluster.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -20,17 +19,14 @@ from canvass.cli.output import (
     EXIT_UNEXPECTED,
     CommandError,
     Format,
+    Stages,
     complain,
     emit,
-    progress_console,
     text_of,
     typed,
 )
 
 if TYPE_CHECKING:
-    from rich.live import Live
-    from rich.table import Table
-
     from canvass.runner.fault_script import TimedCommand
     from canvass.runner.load import Load
     from canvass.runner.supervisor import Supervisor
@@ -98,8 +94,7 @@ def run(
     options = ClusterOptions(
         members, out, seconds, clock, revision.value, services, faults, load, count, again
     )
-    view = partial(RunView, quiet=output is Format.JSON)
-    report = asyncio.run(run_cluster(options, view))
+    report = asyncio.run(run_cluster(options, RunView))
     emit(output, report, "run", command=typed())
     for problem in report.problems:
         complain(problem)
@@ -136,119 +131,38 @@ def _script_of(
     return sorted(timed, key=lambda one: one.at_s)
 
 
-_PLAIN_PERIOD_S: Final = 5.0
-_SAID: Final = 6
-"""The number of last commands to show."""
-_COLUMNS: Final = ("member", "process", "role", "election", "term", "committed", "steps")
+class RunView(Stages):
+    """Shows each member of a cluster, and the requests of its clients, while it runs."""
 
-
-class RunView:
-    """A view of a cluster while it runs.
-
-    Parameters
-    ----------
-    supervisor, load
-        The cluster and its clients.
-    began_s
-        The start of the run, by the monotonic clock.
-    quiet
-        Whether to show nothing.
-    """
-
-    def __init__(
-        self, supervisor: Supervisor, load: Load | None, began_s: float, *, quiet: bool
-    ) -> None:
-        self._supervisor, self._load, self._began_s = supervisor, load, began_s
-        self._console = progress_console()
-        self._quiet = quiet
-        self._live: Live | None = None
-        self._plain_due_s = 0.0
-        self._said: list[str] = []
-
-    def __enter__(self) -> Self:
-        """Start to show the table, on a terminal."""
-        if self._console.is_terminal and not self._quiet:
-            from rich.live import Live
-
-            self._live = Live(self._table(), console=self._console, auto_refresh=False)
-            self._live.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Leave the last table on the terminal."""
-        if self._live is not None:
-            self._live.stop()
+    def __init__(self, supervisor: Supervisor, load: Load | None) -> None:
+        super().__init__()
+        self.stage("running")
+        self._supervisor, self._load = supervisor, load
 
     def say(self, words: str) -> None:
         """Show a line."""
-        if not self._quiet:
-            self._console.print(f"canvass: {words}", markup=False)
+        self._console.print(f"canvass: {words}", markup=False)
 
     def refresh(self) -> None:
-        """Show the present state."""
-        if self._live is not None:
-            self._live.update(self._table(), refresh=True)
-        elif not self._quiet and time.monotonic() >= self._plain_due_s:
-            self._plain_due_s = time.monotonic() + _PLAIN_PERIOD_S
-            self._console.print(self._line(), markup=False, soft_wrap=True)
+        """Note the present state."""
+        members = map(self._member, range(len(self._supervisor.configs)))
+        self.detail("; ".join([*members, *self._requests()]))
 
-    def _line(self) -> str:
-        members = []
-        for i in range(len(self._supervisor.configs)):
-            _, process, role, election_state, term, *_ = self._row(i)
-            state = f", {role} {election_state} term {term}" if role else ""
-            members.append(f"member {i} {process}{state}")
-        return f"canvass: {self._passed()}: {'; '.join(members)}{self._requests()}"
+    def _requests(self) -> Iterator[str]:
+        if self._load is not None:
+            book = self._load.book
+            yield f"{book.acknowledged:,} of {book.offered:,} requests acknowledged"
+            yield f"p50 {book.percentile_ms(0.5):.1f} ms, p99 {book.percentile_ms(0.99):.1f} ms"
 
-    def _passed(self) -> str:
-        return f"{time.monotonic() - self._began_s:.0f} s"
-
-    def _requests(self) -> str:
-        if self._load is None:
-            return ""
-        book = self._load.book
-        requests = f"{book.acknowledged:,} of {book.offered:,} requests acknowledged"
-        latency = f"p50 {book.percentile_ms(0.5):.1f} ms, p99 {book.percentile_ms(0.99):.1f} ms"
-        return f"; {requests}, {latency}"
-
-    def _table(self) -> Table:
-        from rich.table import Table
-
-        done = ", ".join(self._supervisor.done[-_SAID:])
-        caption = f"{self._passed()}{self._requests()}" + (f"\nlast: {done}" if done else "")
-        table = Table(caption=caption, caption_justify="left")
-        for column in _COLUMNS:
-            right = _COLUMNS.index(column) >= _COLUMNS.index("term")
-            table.add_column(column, justify="right" if right else "left", no_wrap=True)
-        for i in range(len(self._supervisor.configs)):
-            table.add_row(*self._row(i), style=self._style(i))
-        return table
-
-    def _style(self, i: int) -> str:
-        if not self._supervisor.is_up(i):
-            return "dim"
-        if self._supervisor.is_paused(i):
-            return "yellow"
-        return "bold" if self._supervisor.leader() == i else ""
-
-    def _row(self, i: int) -> list[str]:
+    def _member(self, i: int) -> str:
         supervisor = self._supervisor
-        started = f"process {supervisor.incarnation(i)}"
+        started, status = f"process {supervisor.incarnation(i)}", supervisor.status(i)
         if not supervisor.is_up(i):
-            return [str(i), f"down, {started}", *[""] * (len(_COLUMNS) - 2)]
-        process = f"paused, {started}" if supervisor.is_paused(i) else started
-        status = supervisor.status(i)
+            return f"member {i} down, {started}"
         if status is None:
-            return [str(i), f"starting, {started}", *[""] * (len(_COLUMNS) - 2)]
-        role = status.role
-        if status.module_state != "ACTIVE":
-            role += f" ({status.module_state.lower()})"
-        return [
-            str(i),
-            process,
-            role,
-            status.election_state,
-            str(status.leadership_term_id),
-            str(status.commit_position),
-            f"{status.steps:,}",
-        ]
+            return f"member {i} starting, {started}"
+        text = f"member {i} {'paused, ' if supervisor.is_paused(i) else ''}{started}"
+        text += f", {status.role} {status.election_state} term {status.leadership_term_id}"
+        text += f", committed {status.commit_position}"
+        is_active = status.module_state == "ACTIVE"
+        return text if is_active else f"{text} ({status.module_state.lower()})"
