@@ -20,7 +20,7 @@ from canvass.explanation.timeline import (
     CLOSED,
     MemberTimeline,
     Timeline,
-    UnreadLines,
+    ends_election,
     is_heartbeat,
 )
 from canvass.traces.aeron_log import records
@@ -47,7 +47,7 @@ class Leadership(msgspec.Struct, frozen=True, rename="camel"):
         The last sign of the leader, and the first line that excludes it, where no line is exact.
     ended_by
         ``new election``, ``process closed``, ``process ended`` (no line: killed, or its last lines
-        are missing), ``log ends`` or ``unknown`` (no line shows it, or its log could not be read).
+        are missing), ``log ends`` or ``unknown`` (no line shows it).
     reason
         As the log gives it, for instance ``inactive follower quorum``.
     evidence
@@ -124,20 +124,10 @@ def _of_leader(one: MemberTimeline) -> Iterator[Span]:
             continue
         if record.leader_member_id != one.member_id:
             continue
-        end = next(
-            (k for k in range(index + 1, len(one.records)) if _ends(one.records[k])),
-            len(one.records),
-        )
+        later = enumerate([*one.records[index + 1 :], None], index + 1)
+        changes = records.ElectionStateChange
+        end = next(k for k, line in later if isinstance(line, changes) or ends_election(line))
         yield _span(one, index, end, record)
-
-
-def _ends(record: records.Line) -> bool:
-    if isinstance(record, records.StateChange):
-        return record.new_state == CLOSED
-    return isinstance(
-        record,
-        records.NewElection | records.ElectionStateChange | records.ProcessStart | UnreadLines,
-    )
 
 
 def _span(one: MemberTimeline, index: int, end: int, record: records.ElectionStateChange) -> Span:
@@ -157,8 +147,6 @@ def _span(one: MemberTimeline, index: int, end: int, record: records.ElectionSta
             earliest, latest = one.records[last].time_ns, closing.time_ns
             if _has_heartbeats(one, index, end):
                 until, common = earliest, one.times[last]
-        elif isinstance(closing, UnreadLines):
-            ended_by, earliest = "unknown", closing.time_ns
         else:
             until, common = closing.time_ns, one.times[end]
             ended_by = (

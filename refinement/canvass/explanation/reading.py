@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace as with_fields
 from heapq import merge
 from operator import attrgetter
 from pathlib import Path
@@ -23,13 +22,11 @@ from canvass.cluster.member import ElectionState, Member
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
 from canvass.explanation.risks import INCOMPLETE
-from canvass.explanation.timeline import Timeline, UnreadLines, make_timeline
+from canvass.explanation.timeline import Timeline, make_timeline
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.logs import read_clusters
 from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
-from canvass.traces.aeron_log.source import parse_log_name
 from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.releases import releases_of, releases_of_run
@@ -99,57 +96,18 @@ def _timeline_of(logs: ClusterLogs, path: Path) -> Timeline:
     return timeline
 
 
-def read_growing(path: Path) -> tuple[Timeline, list[AeronLogError]]:
-    """Read logs that are being written; files that cannot be read are left out.
-
-    Of several clusters that ran one after the other, the timeline is that of the last one.
-
-    A member whose newest file is left out may have done anything since: no line shows how its
-    leadership, or its stay in a state, ended.
-
-    Returns
-    -------
-    tuple
-        The timeline, and an error for each file that is left out.
+def read_last(path: Path) -> Timeline:
+    """Read logs that are being written: of several clusters that ran one after the other, the last.
 
     Raises
     ------
     AeronLogError
-        If no log can be read; it names the first reason.
+        If logs cannot be read.
     """
-    left_out: dict[Path, AeronLogError] = {}
-    paths = [path]
-    while True:
-        try:
-            *earlier, logs = read_clusters(paths)
-            break
-        except AeronLogError as error:
-            bad, first = Path(error.file), next(iter(left_out.values()), error)
-            if not path.is_dir() or bad in left_out:
-                raise first from None
-            left_out[bad] = error
-            paths = [
-                one
-                for one in sorted(path.iterdir())
-                if one not in left_out and parse_log_name(one.name) is not None
-            ]
-            if not paths or bad == path:
-                raise first from None
-    members, missing = dict(logs.members), set(logs.missing)
-    for bad, fault in left_out.items():
-        name = parse_log_name(bad.name)
-        log = members.get(-1 if name is None else name.member_id)
-        if log is None and name is not None:
-            missing.add(name.member_id)
-        elif log is not None and name is not None and name.part is None and log.records:
-            last = log.records[-1]
-            place = (len(log.files) - 1, last.line, last.time_ns, 0)
-            end = UnreadLines(*place, fault.code.value, fault.reason, "")
-            members[log.member_id] = with_fields(log, records=[*log.records, end])
-    found = with_fields(logs, members=members, missing=tuple(sorted(missing)))
-    timeline = _timeline_of(found, path)
+    *earlier, logs = read_clusters([path])
+    timeline = _timeline_of(logs, path)
     timeline.earlier = len(earlier)
-    return timeline, list(left_out.values())
+    return timeline
 
 
 _UNRECORDED: Final[dict[str, object]] = {

@@ -30,7 +30,6 @@ from canvass.explanation.timeline import (
     MemberTimeline,
     Phase,
     Timeline,
-    UnreadLines,
 )
 from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log import records
@@ -174,8 +173,7 @@ def _ended(one: MemberTimeline, index: int) -> tuple[int | None, Evidence, int]:
         common clock. If the process ended without a line, its last line counts.
     """
     count = len(one.records)
-    is_unread = index == count - 1 and isinstance(one.records[index], UnreadLines)
-    if index >= count or is_unread:
+    if index >= count:
         return None, one.evidence(count - 1), one.times[-1]
     last = one.last_before(index) if isinstance(one.records[index], records.ProcessStart) else index
     return one.records[last].time_ns, one.evidence(last), one.times[last]
@@ -349,7 +347,7 @@ def _starts(one: MemberTimeline) -> Iterator[StuckReport]:
     for index, record in enumerate([*one.records, None]):
         if isinstance(record, records.ProcessStart):
             failing.append(index)
-        elif isinstance(record, records.ClusterEvent | UnreadLines) or record is None:
+        elif isinstance(record, records.ClusterEvent) or record is None:
             starts = failing if record is None else failing[:-1]
             if len(starts) >= _STARTS:
                 yield _failing(one, starts, None if record is None else failing[-1])

@@ -27,14 +27,6 @@ _BESIDE: Final = (records.RoleChange, records.TruncateLogEntry)
 """Records that a change of the election state writes before its own line."""
 
 
-class UnreadLines(records.DamagedLine, frozen=True, gc=False):
-    """The place from which on a growing log could not be read.
-
-    No line shows how its last phase and its leadership ended. ``file`` and ``line`` are those of
-    the fault, or of the last line before it; ``time_ns`` is that of the last line.
-    """
-
-
 @dataclass(slots=True)
 class Phase:
     """A member's stay in one election state.
@@ -66,8 +58,7 @@ class Attempt:
     reason
         As the NEW_ELECTION line gives it; empty if there is no such line.
     outcome
-        ``closed``, ``process ended``, ``new election`` or ``log ends``. Lines that could not be
-        read end a log, too.
+        ``closed``, ``process ended``, ``new election`` or ``log ends``.
     """
 
     member_id: int
@@ -230,7 +221,7 @@ def make_timeline(
         The timeouts in a file beside the logs, in ns by property.
     """
     clocked = {
-        member_id: ClockedLog(log.records, HostClock().times(log.records))
+        member_id: ClockedLog(log.records, host_times(log.records))
         for member_id, log in logs.items()
         if log.records
     }
@@ -257,100 +248,71 @@ def is_stamped(record: records.Line) -> bool:
     return not isinstance(record, records.DamagedLine) and record.time_ns != 0
 
 
-class HostClock:
-    """Gives the times of a member's lines as they come, on the clock that its host had first.
+def host_times(lines: Sequence[records.Line]) -> list[int]:
+    """Give the times of a member's lines, on the clock that its host had first; they never fall.
 
     After a reboot the host's clock counts from 0 again. The wall clocks of the headers before and
     after the reboot then give the time between them.
     """
-
-    def __init__(self) -> None:
-        self._header: tuple[int, int] | None = None
-        self._shift_ns = 0
-        self._latest: int | None = None
-
-    def times(self, records: Sequence[records.Line]) -> list[int]:
-        """Give the times of the next lines; they never fall."""
-        if self._latest is None:
-            # Lines without a stamp may come first: they are as old as the first line that has one.
-            self._latest = next((one.time_ns for one in records if is_stamped(one)), None)
-        return [self._time_of(record) for record in records]
-
-    def _time_of(self, record: records.Line) -> int:
-        latest = self._latest or 0
+    # Lines without a stamp may come first: they are as old as the first line that has one.
+    latest = next((one.time_ns for one in lines if is_stamped(one)), 0)
+    header: tuple[int, int] | None = None
+    shift_ns, times = 0, list[int]()
+    for record in lines:
         if is_stamped(record):
-            time_ns = record.time_ns + self._shift_ns
+            time_ns = record.time_ns + shift_ns
             if isinstance(record, records.ProcessStart):
-                if self._header is not None and time_ns < latest:
-                    passed_ns = (record.wall_time_ms - self._header[1]) * 1_000_000
-                    due_ns = max(latest, self._header[0] + passed_ns)
-                    self._shift_ns += due_ns - time_ns
+                if header is not None and time_ns < latest:
+                    passed_ns = (record.wall_time_ms - header[1]) * 1_000_000
+                    due_ns = max(latest, header[0] + passed_ns)
+                    shift_ns += due_ns - time_ns
                     time_ns = due_ns
-                self._header = (time_ns, record.wall_time_ms)
-            latest = self._latest = max(latest, time_ns)
-        return latest
+                header = (time_ns, record.wall_time_ms)
+            latest = max(latest, time_ns)
+        times.append(latest)
+    return times
 
 
-class _Parts:
-    """Divides a member's records into elections and phases, one record after the other."""
-
-    def __init__(self, timeline: MemberTimeline) -> None:
-        self.timeline = timeline
-        self.found: list[Attempt] = []
-        self.open: Attempt | None = None
-
-    def begin(self, index: int, reason: str) -> Attempt:
-        self.end(index, "new election")
-        self.open = Attempt(self.timeline.member_id, reason, index, index, "log ends")
-        self.found.append(self.open)
-        return self.open
-
-    def phase(
-        self, index: int, state: str, by: records.ElectionStateChange | records.NewElection | None
-    ) -> None:
-        assert self.open is not None
-        self._leave(index, by if isinstance(by, records.ElectionStateChange) else None)
-        count = len(self.timeline.records)
-        self.open.phases.append(Phase(self.timeline.member_id, state, index, count, by, None))
-
-    def _leave(self, index: int, by: records.ElectionStateChange | None) -> None:
-        phases = self.open.phases if self.open else []
-        if phases and phases[-1].left_by is None:
-            phases[-1].end, phases[-1].left_by = index, by
-
-    def end(self, index: int, outcome: str, by: records.ElectionStateChange | None = None) -> None:
-        if self.open is not None:
-            self._leave(index, by)
-            self.open.end, self.open.outcome = index, outcome
-            self.open = None
-
-
-def _attempts(timeline: MemberTimeline) -> Iterator[Attempt]:
-    parts = _Parts(timeline)
-    for index, record in enumerate(timeline.records):
+def _attempts(one: MemberTimeline) -> Iterator[Attempt]:
+    """Divide a member's records into elections and phases."""
+    attempt: Attempt | None = None
+    for index, record in enumerate([*one.records, None]):
+        by = record if isinstance(record, records.ElectionStateChange) else None
+        outcome = ends_election(record)
+        if by is None and not outcome:
+            continue
+        if by is not None and attempt is None:
+            # Before 1.44 there is no NEW_ELECTION line, and elsewhere it may be missing.
+            attempt = Attempt(one.member_id, "", index, index, "log ends")
+        if attempt is not None and attempt.phases:
+            attempt.phases[-1].end, attempt.phases[-1].left_by = index, by
+        if attempt is not None and outcome:
+            attempt.end, attempt.outcome = index, outcome
+            yield attempt
+            attempt = None
+        entered: records.ElectionStateChange | records.NewElection | None = by
         if isinstance(record, records.NewElection):
-            parts.begin(index, record.reason)
-            parts.phase(index, "INIT", record)
-        elif isinstance(record, records.ElectionStateChange):
-            if parts.open is None:
-                # Before 1.44 there is no NEW_ELECTION line, and elsewhere it may be missing.
-                parts.begin(index, "")
-            if record.new_state == CLOSED:
-                parts.end(index, "closed", record)
-            else:
-                parts.phase(index, record.new_state, record)
-        elif _ends_process(record):
-            parts.end(index, "process ended")
-        elif isinstance(record, UnreadLines):
-            parts.end(index, "log ends")
-    parts.end(len(timeline.records), "log ends")
-    yield from parts.found
+            attempt = Attempt(one.member_id, record.reason, index, index, "log ends")
+            entered = record
+        if attempt is not None:
+            state = "INIT" if by is None else by.new_state
+            end = len(one.records)
+            attempt.phases.append(Phase(one.member_id, state, index, end, entered, None))
 
 
-def _ends_process(record: records.Line) -> bool:
-    if isinstance(record, records.StateChange):
-        return record.new_state == CLOSED
-    return isinstance(record, records.ProcessStart)
+def ends_election(record: records.Line | None) -> str:
+    """The outcome of an election that a record ends; empty if it ends none. None ends a log."""
+    match record:
+        case records.NewElection():
+            return "new election"
+        case records.ElectionStateChange(new_state="CLOSED"):
+            return "closed"
+        case records.StateChange(new_state="CLOSED") | records.ProcessStart():
+            return "process ended"
+        case None:
+            return "log ends"
+        case _:
+            return ""
 
 
 def is_heartbeat(record: records.Line) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.explanation.timeline import HostClock
+from canvass.explanation.timeline import host_times
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.clocks import ClockBounds, ClockedLog, align_clocks
 from canvass.traces.aeron_log.records import Line
@@ -205,4 +205,4 @@ def test_what_is_forgotten_makes_bounds_weaker_only(limit: int, order: tuple[int
 
 def clocked_logs(folder: Path, kept: int = 1_000_000) -> dict[int, ClockedLog]:
     found = read_cluster([folder], kept=kept).members
-    return {i: ClockedLog(log.records, HostClock().times(log.records)) for i, log in found.items()}
+    return {i: ClockedLog(log.records, host_times(log.records)) for i, log in found.items()}

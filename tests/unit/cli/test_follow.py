@@ -18,7 +18,7 @@ from canvass.cli.explain import show
 from canvass.cli.follow import ExitOn, Follower
 from canvass.explanation.changes import Changes
 from canvass.explanation.explanation import explain
-from canvass.explanation.reading import read, read_growing
+from canvass.explanation.reading import read
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.layout import MAX_LINE_BYTES
 from support.aeron_runs import lines_of
@@ -224,45 +224,26 @@ def story(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("member", [0, 1])
-def test_the_others_are_explained_if_a_log_cannot_be_read(
-    tmp_path: Path, fault: Callable[[Path], None], member: int
+def test_a_log_that_cannot_be_read_is_named_once(
+    tmp_path: Path, fault: Callable[[Path], None]
 ) -> None:
-    """If the leader's log cannot be read, nobody is said to lead."""
+    """What was said stays; at the first look, the fault ends the command."""
     one = Following(story(tmp_path / "logs"))
     one.look()
-    path = tmp_path / "logs" / f"member-{member}.log"
+    path = tmp_path / "logs" / "member-0.log"
     kept = path.read_bytes()
     fault(path)
     ends, said = one.look()
-    timeline, left_out = read_growing(tmp_path / "logs")
 
     assert not ends
-    assert [line for line in said if line.startswith(f"warning: not read: {path}")]
-    assert [error.file for error in left_out] == [str(path)]
-    assert timeline.missing == (member,)
+    assert [line.startswith(f"warning: the logs are not read: {path}") for line in said] == [True]
     assert one.look()[1] == []
+    with pytest.raises(AeronLogError, match="member-0"):
+        Following(tmp_path / "logs").look()
     if path.is_dir():
         path.rmdir()
     path.write_bytes(kept)
-    assert [line.partition(":")[0] for line in one.look()[1]] == ["note"]
-
-
-def test_no_line_shows_how_a_leader_fares_whose_newest_file_cannot_be_read(tmp_path: Path) -> None:
-    folder = story(tmp_path / "logs")
-    (folder / "member-0.log").rename(folder / "member-0.log.1")
-    (folder / "member-0.log").write_bytes(ENDLESS)
-    found = explain(read_growing(folder)[0])
-
-    assert [(row.leader_member_id, row.ended_by) for row in found.leaderships] == [(0, "unknown")]
-
-
-def test_logs_none_of_which_can_be_read_end_the_command(tmp_path: Path) -> None:
-    folder = story(tmp_path / "logs")
-    for path in folder.iterdir():
-        becomes_endless(path)
-    with pytest.raises(AeronLogError, match="member-0"):
-        Following(folder).look()
+    assert one.look()[1] == ["note: the logs are read again"]
 
 
 def test_a_log_that_comes_later_is_read(tmp_path: Path) -> None:
@@ -273,7 +254,7 @@ def test_a_log_that_comes_later_is_read(tmp_path: Path) -> None:
     shutil.move(moved, folder / "member-2.log")
 
     assert one.look()[0] is False
-    assert sorted(read_growing(folder)[0].members) == [0, 1, 2]
+    assert sorted(read(folder).members) == [0, 1, 2]
 
 
 def test_the_command_ends_by_itself_in_a_process_of_its_own(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def _is_reason(source: Path, found: Iterable[Explanation], exit_on: ExitOn) -> b
     from canvass.explanation.changes import Changes
 
     news = [new for one in found for new in Changes().of(one)]
-    return list(map(complain, reasons_to_exit(news, verdict_of([source]), exit_on))) != []
+    return list(map(complain, reasons_to_exit(news, verdict_of(source), exit_on))) != []
 
 
 def read_timelines(source: Path) -> dict[str, Timeline]:

@@ -58,15 +58,13 @@ def said_of(verdict: tuple[str, str]) -> str:
     return f"verdict: {verdict[0] or 'not checked'}" + (f": {verdict[1]}" if verdict[1] else "")
 
 
-def verdict_of(paths: list[Path], *, is_whole: bool = True) -> tuple[str, str]:
+def verdict_of(source: Path) -> tuple[str, str]:
     """Import logs and check the run.
 
     Parameters
     ----------
-    paths
+    source
         A run folder, or logs as for `canvass.traces.alignment.importer.import_clusters`.
-    is_whole
-        Whether the logs have all lines. A line that cannot be explained proves nothing else.
 
     Returns
     -------
@@ -78,21 +76,19 @@ def verdict_of(paths: list[Path], *, is_whole: bool = True) -> tuple[str, str]:
     from canvass.traces.alignment.importer import import_clusters
     from canvass.traces.run import RUN_FILE
 
-    if (paths[0] / RUN_FILE).is_file():
-        return _checked(paths[0])
+    if (source / RUN_FILE).is_file():
+        return _checked(source)
     found = []
     with tempfile.TemporaryDirectory(prefix="canvass-follow-") as name:
         try:
-            runs = import_clusters(paths, Path(name) / "logs")
+            runs = import_clusters([source], Path(name) / "logs")
         except (AeronLogError, ImportFault) as error:
             return "", str(error)
         for run, summary in runs.items():
             verdict, why = _checked(run)
             wrong = summary.contradiction
             if wrong is not None and verdict != "DIVERGES":
-                verdict, why = "DIVERGES" if is_whole else "INCOMPLETE", f"{wrong.reason} [{wrong}]"
-            if verdict == "CONFORMS" and not is_whole:
-                verdict = "INCOMPLETE"
+                verdict, why = "DIVERGES", f"{wrong.reason} [{wrong}]"
             found.append((verdict, why))
     return max(found, key=lambda one: ("CONFORMS", "INCOMPLETE", "DIVERGES").index(one[0]))
 
@@ -131,7 +127,7 @@ class Follower:
     changes: Changes
     show: Callable[[Console, Explanation], object]
     console: Console = field(default_factory=result_console)
-    _complained: set[str] = field(default_factory=set)
+    _fault: str = ""
     _verdict: str = ""
     _has_shown: bool = False
     _earlier: int = 0
@@ -153,12 +149,22 @@ class Follower:
         Raises
         ------
         AeronLogError
-            If no log can be read.
+            If the logs cannot be read at the first look. Later, a line names the fault, once.
         """
         from canvass.explanation.explanation import explain
 
-        timeline, left_out = self._read()
-        self._name(left_out)
+        try:
+            timeline = self._read()
+        except AeronLogError as error:
+            if not self._has_shown:
+                raise
+            if self._fault != str(error):
+                self._fault = str(error)
+                self.say(f"warning: the logs are not read: {self._fault}")
+            return False
+        if self._fault:
+            self.say("note: the logs are read again")
+            self._fault = ""
         if not timeline.members:
             return False
         if timeline.earlier != self._earlier:
@@ -174,7 +180,7 @@ class Follower:
         self._has_shown = True
         verdict = ("", "")
         if self.exit_on is not ExitOn.NEVER:
-            verdict = self._check(left_out)
+            verdict = self._check()
         reasons = list(reasons_to_exit(new, verdict, self.exit_on))
         for reason in reasons:
             complain(reason)
@@ -185,36 +191,19 @@ class Follower:
         self.console.print(line, soft_wrap=not self.console.is_terminal)
         self.console.file.flush()
 
-    def _read(self) -> tuple[Timeline, list[AeronLogError]]:
-        """Read the logs. While a file is rolled, copied or packed, it may not be readable: errors
-        count if a second reading has them, too.
+    def _read(self) -> Timeline:
+        """Read the logs. While a file is rolled, copied or packed, it may not be readable: an error
+        counts if a second reading has one, too.
         """
-        from canvass.explanation.reading import read_growing
+        from canvass.explanation.reading import read_last
 
         with suppress(AeronLogError, OSError):
-            timeline, left_out = read_growing(self.source)
-            if not left_out:
-                return timeline, []
+            return read_last(self.source)
         time.sleep(TICK_S)
-        return read_growing(self.source)
+        return read_last(self.source)
 
-    def _name(self, left_out: list[AeronLogError]) -> None:
-        """Say once which files are not read, and that one is read again."""
-        now = {str(error) for error in left_out}
-        for text in sorted(now - self._complained):
-            self.say(f"warning: not read: {text}")
-        for text in sorted(self._complained - now):
-            self.say(f"note: read again; lines may be missing: {text}")
-        self._complained = now
-
-    def _check(self, left_out: list[AeronLogError]) -> tuple[str, str]:
-        from canvass.traces.aeron_log.source import is_log_name
-
-        bad, paths = {Path(error.file) for error in left_out}, [self.source]
-        if bad:
-            every = sorted(self.source.iterdir())
-            paths = [path for path in every if path not in bad and is_log_name(path.name)]
-        verdict = verdict_of(paths, is_whole=not bad)
+    def _check(self) -> tuple[str, str]:
+        verdict = verdict_of(self.source)
         if self._verdict != (said := verdict[0] or verdict[1]):
             self.say(said_of(verdict))
             self._verdict = said
