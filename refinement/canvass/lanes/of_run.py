@@ -6,7 +6,6 @@ The order is computed from columns; only drawn events become objects.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any, Final
@@ -24,64 +23,69 @@ from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX, NONE
 from canvass.traces.schema import Event
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """The events of one lane in their order, in sequences of equal length."""
+def causal_order(
+    starts: Sequence[int],
+    time: Sequence[int],
+    receives: Sequence[Hashable | None],
+    sends: Sequence[Sequence[Hashable]],
+) -> list[int]:
+    """Put the events of several lanes in an order of causes.
 
-    time: Sequence[int]
-    """Time of each event by the lane's own clock."""
-    receives: Sequence[Hashable | None]
-    """The message that each event receives; None if it receives none."""
-    sends: Sequence[Sequence[Hashable]]
-    """The messages that each event sends."""
-
-
-def causal_order(lanes: Sequence[Lane]) -> list[tuple[int, int]]:
-    """Put the events of all lanes in an order of causes.
+    Parameters
+    ----------
+    starts
+        The row at which each lane begins, and the number of rows.
+    time
+        Time of each row by its lane's own clock.
+    receives
+        The message that each row receives; None if it receives none.
+    sends
+        The messages that each row sends.
 
     Returns
     -------
-    list of (lane, place in the lane)
-        All events. An event comes after the event that sends its message, if there is one. Events
+    list of int
+        All rows. An event comes after the event that sends its message, if there is one. Events
         that wait for each other in a circle are ordered by their clocks.
 
     Notes
     -----
     Takes the time of sorting all events.
     """
-    sendable = {sent for lane in lanes for sending in lane.sends for sent in sending}
+    sendable = {sent for sending in sends for sent in sending}
     sent: set[Hashable] = set()
     waiting: dict[Hashable, list[int]] = {}
     blocked: set[int] = set()
-    places = [0] * len(lanes)
+    following, ends = list(starts[:-1]), starts[1:]
     ready: list[tuple[int, int, int]] = []
-    order: list[tuple[int, int]] = []
+    order: list[int] = []
 
     def offer(lane: int, *, force: bool = False) -> None:
         """Make the next event of a lane ready, or let it wait for its message."""
-        place = places[lane]
-        if place == len(lanes[lane].time):
+        row = following[lane]
+        if row == ends[lane]:
             return
-        wanted = lanes[lane].receives[place]
+        wanted = receives[row]
         if wanted is None or wanted in sent or wanted not in sendable or force:
             blocked.discard(lane)
             # With equal times lanes alternate, so lanes without clocks advance together.
-            heappush(ready, (lanes[lane].time[place], place, lane))
+            heappush(ready, (time[row], row - starts[lane], lane))
         else:
             blocked.add(lane)
             waiting.setdefault(wanted, []).append(lane)
 
-    for lane in range(len(lanes)):
+    for lane in range(len(ends)):
         offer(lane)
     while ready or blocked:
         if not ready:
-            first = min(blocked, key=lambda lane: (lanes[lane].time[places[lane]], lane))
+            first = min(blocked, key=lambda lane: (time[following[lane]], lane))
             offer(first, force=True)
             continue
-        _, place, lane = heappop(ready)
-        order.append((lane, place))
-        places[lane] = place + 1
-        for message in lanes[lane].sends[place]:
+        _, _, lane = heappop(ready)
+        row = following[lane]
+        order.append(row)
+        following[lane] += 1
+        for message in sends[row]:
             sent.add(message)
             for other in waiting.pop(message, ()):
                 if other in blocked:
@@ -158,18 +162,13 @@ class RunLanes:
         offsets: list[int] = columns.send_offsets.tolist()
         sent: list[int] = columns.sends[:, _ID].tolist()
         sends = [sent[a:b] for a, b in pairwise(offsets)]
-        time = columns.time_ns.tolist()
-        lanes = []
-        for start, end in pairwise(self._starts):
-            wanted = [None if one == NONE else one for one in self._received[start:end]]
-            lanes.append(Lane(time[start:end], wanted, sends[start:end]))
         steps = columns.step
         self._whole = [
             end > start and int(steps[start]) == 0 and int(steps[end - 1]) == end - start - 1
             for start, end in pairwise(self._starts)
         ]
-        order = causal_order(lanes)
-        self.rows = [self._starts[lane] + place for lane, place in order]
+        wanted = [None if one == NONE else one for one in self._received]
+        self.rows = causal_order(self._starts, columns.time_ns.tolist(), wanted, sends)
         self.place = [0] * len(self.rows)
         for place, row in enumerate(self.rows):
             self.place[row] = place

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, chain
+from typing import NamedTuple
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.lanes.of_run import Lane, causal_order
+from canvass.lanes import of_run
+
+
+class Lane(NamedTuple):
+    time: list[int]
+    receives: list[object]
+    sends: list[list[object]]
+
+
+def causal_order(lanes: list[Lane]) -> list[tuple[int, int]]:
+    """The order as lanes and places in them."""
+    starts = [0, *accumulate(len(lane.time) for lane in lanes)]
+    columns = zip(*lanes, strict=True)
+    rows = of_run.causal_order(starts, *(list(chain.from_iterable(one)) for one in columns))
+    named = [
+        (number, place) for number, lane in enumerate(lanes) for place in range(len(lane.time))
+    ]
+    return [named[row] for row in rows]
 
 
 @st.composite

@@ -21,10 +21,6 @@ import typer
 from canvass.cli.output import EXIT_ERROR, show
 from canvass.version import DISTRIBUTION, EXTRAS, VERSION, install_command
 
-_ADDED_SINCE_2_15: Final = (
-    "the arguments of actions in traces and state graphs, the names of violated temporal properties"
-)
-"""Details that canvass shows only with a newer jar; verdicts and counts are the same."""
 _BANNER_TIMEOUT_S: Final = 60
 _BANNER: Final = re.compile(r"^TLC2 Version (.+)$", re.MULTILINE)
 
@@ -135,9 +131,7 @@ def _tlc(java: Path, jar: Path) -> Prerequisite:
         return Prerequisite("TLC", Status.PROBLEM, f"does not print its version: {line}", fix)
     # The released jar has its date from the source: "2.15 of Day Month 20??".
     version = banner[1].replace(" of Day Month 20??", "").strip()
-    adds = None if version.startswith("2.15") else _ADDED_SINCE_2_15
-    detail = version if adds is None else f"{version}; adds to TLC 2.15: {adds}"
-    return Prerequisite("TLC", Status.OK, detail)
+    return Prerequisite("TLC", Status.OK, version)
 
 
 def _spec() -> Prerequisite:

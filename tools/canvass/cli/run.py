@@ -61,10 +61,6 @@ def run(
     ] = None,
     random_faults: Annotated[int | None, typer.Option(help="Seed of kills and pauses.")] = None,
     load: Annotated[float, typer.Option(min=0, help="Requests per second that clients offer.")] = 0,
-    clients: Annotated[
-        int | None,
-        typer.Option(min=1, max=8, help="With --load: number of clients. Default: 2."),
-    ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Continue the cluster in the folder.")
     ] = False,
@@ -87,12 +83,9 @@ def run(
     """
     from canvass.runner.cluster_run import ClusterOptions, run_cluster
 
-    if clients is not None and not load:
-        raise CommandError("--clients requires --load")
     faults = _script_of(script, random_faults, seconds, members, clock)
-    count = clients or _CLIENTS
     options = ClusterOptions(
-        members, out, seconds, clock, revision.value, services, faults, load, count, again
+        members, out, seconds, clock, revision.value, services, faults, load, _CLIENTS, again
     )
     report = asyncio.run(run_cluster(options, RunView))
     emit(output, report, "run", command=typed())
