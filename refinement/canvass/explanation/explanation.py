@@ -1,18 +1,17 @@
 """The whole answer: leaderships, elections, stuck members, risks, and the questions that the logs
-leave open. Also as HTML, for a page of its own or the report of a
-verification.
+leave open. Also as HTML, for the page of a verification.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from canvass.conformance.templates import environment, page
+from canvass.conformance.templates import environment
 from canvass.explanation.between import find_between
 from canvass.explanation.elections import ElectionReport, find_elections
 from canvass.explanation.evidence import Evidence, Sentence, seconds_of, shown_ns
@@ -233,29 +232,7 @@ MAX_ROWS: Final = 200
 """Rows of each table in a page; the last ones are shown."""
 
 
-def to_html(several: Mapping[str, Explanation], source: str) -> str:
-    """Write a page.
-
-    Parameters
-    ----------
-    several
-        The explanation of each cluster, by its name.
-    source
-        What was explained, for the title.
-    """
-    body = []
-    for name, found in several.items():
-        span = shown_ns(found.end_ns - found.begin_ns)
-        members = f"{counted(found.member_count, 'member')}, {counted(len(found.members), 'log')}"
-        notes = [f"{members}, {time_without_leader(found)}", *written_by(found)]
-        heading = f"{name}: {len(found.leaderships)} leaderships in {span}"
-        body.append(sections(found, heading, [*notes, clocks_apart(found)]))
-    return page(f"canvass explain: {source}", body)
-
-
-def sections(found: Explanation, heading: str = "", notes: Sequence[str] = ()) -> str:
+def sections(found: Explanation) -> str:
     """Give the parts of a page as markup: tables, the lines of evidence in the last column."""
     template = environment(Path(__file__).parent).get_template("explain.html.jinja")
-    return template.render(
-        found=found, heading=heading, notes=notes, most=MAX_ROWS, seconds_of=seconds_of
-    )
+    return template.render(found=found, most=MAX_ROWS, seconds_of=seconds_of)

@@ -1,4 +1,4 @@
-"""The pages that ``verify --html`` and ``explain --html`` write, opened as files."""
+"""The page that ``verify --html`` writes, opened as a file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from playwright.sync_api import Page, expect
 from canvass.conformance.documents import to_html
 from canvass.conformance.report import make_cases
 from canvass.conformance.verify import check_units
-from canvass.explanation.explanation import explain
-from canvass.explanation.explanation import to_html as explanation_html
+from canvass.explanation.explanation import explain, sections
 from canvass.explanation.reading import read
 from support.core_lookup import core_lookup
 
@@ -64,15 +63,8 @@ def report(bad_run: Path, good_run: Path, tmp_path_factory: pytest.TempPathFacto
     file = tmp_path_factory.mktemp("report") / "report.html"
     found = check_units([bad_run, good_run], core_lookup())
     cases = make_cases(found.runs, core_lookup(), 10)
-    file.write_text(to_html(found, cases, folder=file.parent))
-    return file
-
-
-@pytest.fixture(scope="module")
-def explained(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of what happened in a run."""
-    file = tmp_path_factory.mktemp("explained") / "page.html"
-    file.write_text(explanation_html({"good": explain(read(good_run))}, "good"))
+    who_led = sections(explain(read(good_run)))
+    file.write_text(to_html(found, cases, [who_led], folder=file.parent))
     return file
 
 
@@ -97,13 +89,10 @@ def test_a_report_says_what_diverges_and_a_link_leads_to_the_run(
     assert page.url.rstrip("/") == bad_run.as_uri()
 
 
-def test_the_page_is_read_without_scrolling_sideways(
-    opened: Opened, report: Path, explained: Path
-) -> None:
-    for file in (report, explained):
-        page = opened(file)
-        for width in (1280, 390):
-            page.set_viewport_size({"width": width, "height": 844})
-            assert page.evaluate(BESIDE) <= 0
-            assert page.evaluate(OUT_OF_SIGHT) == []
-            assert page.evaluate(SMALL) == []
+def test_the_page_is_read_without_scrolling_sideways(opened: Opened, report: Path) -> None:
+    page = opened(report)
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate(BESIDE) <= 0
+        assert page.evaluate(OUT_OF_SIGHT) == []
+        assert page.evaluate(SMALL) == []

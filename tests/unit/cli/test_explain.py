@@ -47,20 +47,19 @@ RESTARTED = _SYSTEM / "ClusterTest.shouldStopLeaderAndRestartAsFollower.log.gz"
 def test_the_releases_are_named(
     headers: list[str], said: list[str], command: Command, tmp_path: Path
 ) -> None:
-    """The answer about logs, that about the run imported from them, and its page name them."""
+    """The answer about logs and that about the run imported from them name them."""
     stories = [StoryLog(0), StoryLog(1)]
     lead(stories[0], stories[1:], 100.0, 103.0)
     for story, release in zip(stories, headers, strict=True):
         lines = [line.replace("version=1.52.2", f"version={release}") for line in story.lines]
         story.lines = [line for line in lines if release or "log started" not in line]
-    logs, page = write_story(tmp_path / "logs", stories), tmp_path / "page.html"
+    logs = write_story(tmp_path / "logs", stories)
     command("import", "aeron", logs, "--out", tmp_path / "run")
 
     for source in (logs, tmp_path / "run"):
-        _, out, _ = command("explain", source, "--html", page)
+        _, out, _ = command("explain", source)
         shown = out.splitlines()[1 : 1 + len(said)]
         assert all(line.startswith(words) for line, words in zip(shown, said, strict=True))
-        assert all(f'<p class="note">{words}' in page.read_text() for words in said)
 
 
 def test_a_run_that_was_not_imported_names_no_release(command: Command, tmp_path: Path) -> None:
@@ -132,14 +131,8 @@ def test_rows_that_are_left_out_are_counted(
     assert "  and 1 earlier election; --election N shows each\n" in out
 
 
-def test_the_clusters_of_one_log_are_explained_one_after_the_other(
-    command: Command, tmp_path: Path
-) -> None:
+def test_the_clusters_of_one_log_are_explained_one_after_the_other(command: Command) -> None:
     """Three members, then a single node, with id 3, from their backup."""
-    page = tmp_path / "page.html"
-
-    assert command("explain", BACKUP, "--html", page)[0] == 0
-    assert page.read_text().count("<h1>") == 2
     found = json.loads(command("explain", BACKUP, "--format", "json")[1])
     assert [one["memberCount"] for one in found] == [3, 1]
     assert [len(one["leaderships"]) for one in found] == [1, 2]
@@ -160,9 +153,8 @@ def test_a_page_has_the_tables_and_escapes_what_logs_say(command: Command, tmp_p
     lead(log, (), 100.0, 101.0)
     log.module(102.0, "ACTIVE CLOSED", "<script>alert(1)</script>")
     page = tmp_path / "page.html"
-    code, _, _ = command("explain", write_story(tmp_path / "logs", [log]), "--html", page)
+    command("verify", write_story(tmp_path / "logs", [log]), "--html", page)
 
-    assert code == 0
     assert "Who led when" in page.read_text()
     assert "&lt;script&gt;" in page.read_text()
     assert "<script" not in page.read_text()

@@ -204,7 +204,7 @@ def test_an_interrupt_while_modules_are_imported_is_one_line(module: str) -> Non
         (["--version"], "standard output"),
         (["trace", "schema"], "standard output"),
         (["trace", "schema", "arrow"], "standard output"),
-        (["explain", str(SAMPLES[0]), "--html", "/dev/full"], "/dev/full"),
+        (["verify", str(SAMPLES[0]), "--html", "/dev/full"], "/dev/full"),
     ],
 )
 def test_a_file_that_cannot_be_written_is_named(words: list[str], name: str) -> None:

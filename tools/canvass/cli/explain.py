@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from canvass.cli.follow import ExitOn, Follower, reasons_to_exit, verdict_of
-from canvass.cli.options import Output, Page, Settings, need_run_or_logs, read_settings
+from canvass.cli.options import Output, Settings, need_run_or_logs, read_settings
 from canvass.cli.output import (
     EXIT_UNEXPECTED,
     CommandError,
@@ -24,7 +24,6 @@ from canvass.cli.output import (
     names_not_read,
     result_console,
     typed,
-    write_file,
     write_json,
 )
 from canvass.cli.output import show as show_text
@@ -84,7 +83,6 @@ def explain(
         ),
     ] = ExitOn.NEVER,
     output: Output = Format.HUMAN,
-    html: Page = None,
 ) -> None:
     """Explain what happened in a cluster: leaders, elections, stuck members, risks.
 
@@ -103,8 +101,8 @@ def explain(
     from canvass.explanation.explanation import explain as explain_timeline
 
     if follow:
-        if html is not None or output is not Format.HUMAN or {election, member} != {None}:
-            options = "--format, --html, --election and --member"
+        if output is not Format.HUMAN or {election, member} != {None}:
+            options = "--format, --election and --member"
             raise CommandError(f"--follow prints what is new, line by line: leave out {options}")
         raise typer.Exit(_follow(source, settings, exit_on))
     found = {
@@ -112,10 +110,6 @@ def explain(
         for name, timeline in read_timelines(source).items()
     }
     found = _chosen(found, election, member)
-    if html is not None:
-        from canvass.explanation.explanation import to_html
-
-        write_file(html, to_html(found, source.absolute().name))
     several = list(found.values())
     document = several if len(several) > 1 else several[0]
     if output is Format.JSON:
