@@ -10,8 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
-from canvass.explanation.evidence import Evidence, Sentence
-from canvass.explanation.timeline import POSITIONS, MemberTimeline, Phase, Timeline
+from canvass.explanation.evidence import Sentence
+from canvass.explanation.timeline import (
+    POSITIONS,
+    MemberTimeline,
+    Phase,
+    Timeline,
+    last_of_each,
+    term_of,
+)
 from canvass.traces.aeron_log import records
 from canvass.traces.counts import counted, member_names
 
@@ -128,11 +135,7 @@ def _votes(stay: _Stay) -> Iterator[Sentence]:
 def _canvass(stay: _Stay) -> Iterator[Sentence]:
     """The canvass positions that the member has and lacks, and newer logs among them."""
     one, own = stay.one, stay.own
-    heard = {
-        record.follower_member_id: (index, record)
-        for index, record in stay.records()
-        if isinstance(record, records.CanvassPosition)
-    }
+    heard = last_of_each(one, stay.phase.begin, stay.phase.end, records.CanvassPosition)
     others = {*stay.timeline.ids} - {one.member_id}
     silent = sorted(others - heard.keys())
     if not any(isinstance(record, records.CanvassPosition) for record in one.records):
@@ -178,11 +181,7 @@ def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
     own = stay.own
     if own is None:
         return
-    reported = {
-        record.follower_member_id: (index, record)
-        for index, record in stay.records()
-        if isinstance(record, POSITIONS)
-    }
+    reported = last_of_each(stay.one, stay.phase.begin, stay.phase.end, *POSITIONS)
     needed = counted(stay.timeline.quorum - 1, "other member")
     text = f"It needs {needed} at {own.append_position}"
     ready = stay.phase.state == "LEADER_READY"
@@ -194,11 +193,7 @@ def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
             yield stay.say(f"In that time no line shows a position of member {member_id}.")
             continue
         index, record = reported[member_id]
-        if isinstance(record, records.AppendPosition):
-            term = record.leadership_term_id
-        else:
-            term = record.log_leadership_term_id
-        text = f"Member {member_id} last reported {record.log_position} in term {term}."
+        text = f"Member {member_id} last reported {record.log_position} in term {term_of(record)}."
         yield stay.say(text, index)
 
 
@@ -244,15 +239,13 @@ def _reported_to(stay: _Stay) -> Iterator[Sentence]:
     other = stay.timeline.members.get(leader)
     if other is None or leader == one.member_id:
         return
-    last: dict[int, tuple[records.AppendPosition, Evidence]] = {}
     end_ns = one.times[min(phase.end, len(one.records) - 1)]
     begin = bisect_left(other.times, one.times[phase.begin])
-    for index, record in enumerate(other.records[begin : bisect_right(other.times, end_ns)], begin):
-        if isinstance(record, records.AppendPosition):
-            last[record.follower_member_id] = record, other.evidence(index)
-    for member_id, (record, place) in sorted(last.items(), key=lambda item: item[0]):
+    end = bisect_right(other.times, end_ns)
+    last = last_of_each(other, begin, end, records.AppendPosition)
+    for member_id, (place, record) in sorted(last.items(), key=lambda item: item[0]):
         text = f"Member {member_id} last reported {record.log_position} to the leader in term"
-        yield Sentence(f"{text} {record.leadership_term_id}.", (place,))
+        yield other.say(f"{text} {record.leadership_term_id}.", place)
 
 
 def _replay(stay: _Stay) -> Iterator[Sentence]:

@@ -214,11 +214,7 @@ def _by_others(timeline: Timeline, known: set[int]) -> Iterator[Span]:
         one = timeline.members[member_id]
         record = one.records[index]
         live = isinstance(record, records.ReplayNewLeadershipTerm) and not record.is_in_election
-        base = (
-            record.term_base_log_position
-            if isinstance(record, records.ReplayNewLeadershipTerm)
-            else None
-        )
+        base = getattr(record, "term_base_log_position", None)
         evidence = [one.evidence(index)]
         if term in leaders:
             evidence.append(timeline.members[leaders[term][1]].evidence(leaders[term][2]))

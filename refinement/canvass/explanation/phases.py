@@ -21,6 +21,7 @@ from canvass.explanation.timeline import (
     MemberTimeline,
     Phase,
     Timeline,
+    term_of,
 )
 from canvass.traces.aeron_log import records
 from canvass.traces.counts import member_names
@@ -202,11 +203,9 @@ def _leader_waits(end: _End) -> _Governed:
         text = f"{who} had to report {what}; the message's line is not in the log"
         return "message", None, text, None
     place = sorted(holders.values())[last - 1]
-    how = (
-        "had already reported {}, at last with"
-        if place <= phase.begin
-        else ("had to report {}; the last message was")
-    )
+    how = "had to report {}; the last message was"
+    if place <= phase.begin:
+        how = "had already reported {}, at last with"
     return "message", None, f"{who} {how.format(what)} {_named(one.records[place])}", place
 
 
@@ -307,13 +306,6 @@ _CAUSES: Final[dict[tuple[str, str], str | _Governed | Callable[[_End], _Governe
 """The end of a phase, by its state and the next one: the work that ends it, or how the message or
 the timeout is found.
 """
-
-
-def term_of(record: records.AppendPosition | records.CanvassPosition | records.Vote) -> int:
-    """The term of the position that a member reports."""
-    if isinstance(record, records.AppendPosition):
-        return record.leadership_term_id
-    return record.log_leadership_term_id
 
 
 def all_voted(timeline: Timeline, phase: Phase) -> bool | None:

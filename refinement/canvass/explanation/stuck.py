@@ -146,9 +146,7 @@ def _limit(attempt: Attempt, phase: Phase, timeouts: dict[str, Timeout]) -> tupl
 
     No timeout bounds some states; their limit is the leader heartbeat timeout.
     """
-    first = (
-        attempt.is_startup and phase.begin <= attempt.phases[min(1, len(attempt.phases) - 1)].begin
-    )
+    first = attempt.is_startup and phase in attempt.phases[:2]
     setting = HEARTBEAT_TIMEOUT
     if phase.state in ("NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"):
         setting = ELECTION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.quorum import quorum_size
@@ -120,11 +120,8 @@ class MemberTimeline:
         place = index - 1
         while place >= 0 and isinstance(self.records[place], _BESIDE):
             place -= 1
-        return (
-            place
-            if place >= 0 and isinstance(self.records[place], records.ClusterEvent)
-            else NULL_VALUE
-        )
+        found = place >= 0 and isinstance(self.records[place], records.ClusterEvent)
+        return place if found else NULL_VALUE
 
 
 @dataclass(slots=True)
@@ -320,10 +317,22 @@ def is_heartbeat(record: records.Line) -> bool:
     return isinstance(record, records.AppendPosition | records.CommitPosition)
 
 
-def answered(one: MemberTimeline, begin: int, end: int) -> set[int]:
-    """Members whose positions came between two places of a log."""
+_Report = TypeVar("_Report", bound=records.AppendPosition | records.CanvassPosition | records.Vote)
+
+
+def last_of_each(
+    one: MemberTimeline, begin: int, end: int, *kinds: type[_Report]
+) -> dict[int, tuple[int, _Report]]:
+    """The last message of some kinds from each member between two places of a log."""
     return {
-        record.follower_member_id
-        for record in one.records[begin:end]
-        if isinstance(record, POSITIONS)
+        record.follower_member_id: (index, record)
+        for index, record in enumerate(one.records[begin:end], begin)
+        if isinstance(record, kinds)
     }
+
+
+def term_of(record: records.AppendPosition | records.CanvassPosition | records.Vote) -> int:
+    """The term of the position that a member reports."""
+    if isinstance(record, records.AppendPosition):
+        return record.leadership_term_id
+    return record.log_leadership_term_id

@@ -12,7 +12,7 @@ import msgspec
 
 from canvass.explanation.evidence import Evidence
 from canvass.explanation.phases import all_voted
-from canvass.explanation.timeline import Phase, Timeline, answered
+from canvass.explanation.timeline import POSITIONS, Phase, Timeline, last_of_each
 from canvass.traces.aeron_log import records
 from canvass.traces.timeouts import (
     DEFAULTS,
@@ -114,7 +114,7 @@ def _canvasses(timeline: Timeline) -> Iterator[_Sample]:
         by = None if phase is None else phase.left_by
         if phase is None or by is None or not attempt.is_startup or by.new_state != "NOMINATE":
             continue
-        heard = answered(one, phase.begin, phase.end)
+        heard = last_of_each(one, phase.begin, phase.end, *POSITIONS)
         if 0 < len(heard) < timeline.member_count - 1:
             lasted = one.times[phase.end] - one.times[phase.begin]
             yield lasted, (one.evidence(phase.begin), one.evidence(phase.end))

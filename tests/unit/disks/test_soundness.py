@@ -99,7 +99,7 @@ PARTS = [descriptor(number, 0, len(snapshot_recording(TAKEN))) for number in (1,
         (
             [LOG_RECORDING, PARTS[0], descriptor(2, 0, 0)],
             3,
-            f"the snapshot of the service 0 at {BASE} (recording 2) is empty",
+            f"the snapshot of service 0 at {BASE} (recording 2) is empty",
         ),
     ],
 )
