@@ -227,7 +227,7 @@ def story(folder: Path) -> Path:
 def test_a_log_that_cannot_be_read_is_named_once(
     tmp_path: Path, fault: Callable[[Path], None]
 ) -> None:
-    """What was said stays; at the first look, the fault ends the command."""
+    """Nothing more is said then; at the first look, the fault ends the command."""
     one = Following(story(tmp_path / "logs"))
     one.look()
     path = tmp_path / "logs" / "member-0.log"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -12,13 +13,13 @@ from canvass.lanes import of_run
 
 
 class Lane(NamedTuple):
-    time: list[int]
-    receives: list[object]
-    sends: list[list[object]]
+    time: Sequence[int]
+    receives: Sequence[object]
+    sends: Sequence[Sequence[object]]
 
 
 def causal_order(lanes: list[Lane]) -> list[tuple[int, int]]:
-    """The order as lanes and places in them."""
+    """Name each row of the order by its lane and its place there."""
     starts = [0, *accumulate(len(lane.time) for lane in lanes)]
     columns = zip(*lanes, strict=True)
     rows = of_run.causal_order(starts, *(list(chain.from_iterable(one)) for one in columns))
