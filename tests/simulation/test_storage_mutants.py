@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
-from canvass.archive.archive import Archive, Change
+from canvass.archive.archive import Archive, Kept
 from canvass.archive.recording import Recording
 from canvass.selftest.simulation_series import simulate
 from canvass.services import applications
@@ -74,8 +75,9 @@ def forget_the_candidate_term(patch: pytest.MonkeyPatch) -> None:
     """A ballot's term is sent before it is on disk."""
     original = Archive.change
 
-    def change(self: Archive, change: Change) -> None:
-        original(self, Change(None, change.term_entries, change.truncate_position))
+    def change(self: Archive, kept: Kept, truncate_position: int = -1) -> None:
+        old = self.kept.candidate_term_id
+        original(self, structs.replace(kept, candidate_term_id=old), truncate_position)
 
     patch.setattr(Archive, "change", change)
 

@@ -50,7 +50,6 @@ class Alone:
             Archive(storage, segment_length),
             self.services,
             self,
-            lambda _channel, message: self.sent.append(message),
             lambda _limit: 0,
         )
         self.now_ns = 0
@@ -62,6 +61,10 @@ class Alone:
 
     def send_stream(self, to: int, message: StreamMessage) -> None:
         raise AssertionError(to, message)
+
+    def send_egress(self, channel: str, message: Egress) -> None:
+        del channel
+        self.sent.append(message)
 
     def accepts(self, to: int) -> bool:
         raise AssertionError(to)

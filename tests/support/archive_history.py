@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from canvass.archive.archive import Archive, Change, Snapshot
+from canvass.archive.archive import Archive, Snapshot
 from canvass.cluster.member import TermEntry
 
 SMALL_SEGMENT = 256
@@ -43,9 +43,10 @@ def change(keep: int = -1, candidate: int = -1, *terms: TermEntry) -> Operation:
 
     def do(archive: Archive) -> None:
         ends = [0, *(frame.end for frame in archive.recording.replay(0, archive.recording.end))]
-        cut = ends[keep] if keep >= 0 else None
-        vote = candidate if candidate >= 0 else None
-        archive.change(Change(vote, terms or None, cut))
+        kept = archive.kept
+        vote = candidate if candidate >= 0 else kept.candidate_term_id
+        changed = msgspec.structs.replace(kept, candidate_term_id=vote, terms=terms or kept.terms)
+        archive.change(changed, ends[keep] if keep >= 0 else -1)
 
     def make(disk: Disk) -> Disk:
         return Disk(

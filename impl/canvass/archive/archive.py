@@ -109,15 +109,6 @@ _SNAPSHOT_MAGIC: Final = b"CVSNAPSH"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """The changes of a step on disk. None means no change."""
-
-    candidate_term_id: int | None = None
-    term_entries: tuple[TermEntry, ...] | None = None
-    truncate_position: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A snapshot of the consensus module and of all services."""
 
@@ -172,19 +163,13 @@ class Archive:
             last.log_position,
         )
 
-    def change(self, change: Change) -> None:
-        """Carry out the changes of a step on disk, all of them or none."""
-        cut = change.truncate_position
-        kept = self.kept
-        if change.candidate_term_id is not None:
-            kept = replace(kept, candidate_term_id=change.candidate_term_id)
-        if change.term_entries is not None:
-            kept = replace(kept, terms=change.term_entries)
+    def change(self, kept: Kept, truncate_position: int = NULL_VALUE) -> None:
+        """Keep other data, and truncate the log unless the position is -1: both or neither."""
         if kept != self.kept:
-            self._keep(replace(kept, truncate_position=NULL_VALUE if cut is None else cut))
+            self._keep(replace(kept, truncate_position=truncate_position))
             self._truncate()
-        elif cut is not None:
-            self.recording.truncate(cut)
+        elif truncate_position != NULL_VALUE:
+            self.recording.truncate(truncate_position)
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
         """Write a snapshot: first its parts, then its entry in the recording log."""

@@ -1,6 +1,6 @@
 """The interfaces through which the duty cycle reaches messages, archive, log, clients and chance.
 
-The duty cycle opens no file and no socket and reads no clock. `canvass.node.node.MemberPort`
+The duty cycle opens no file and no socket and reads no clock. `canvass.node.node.Node`
 implements `Port`, in processes and in simulations.
 """
 

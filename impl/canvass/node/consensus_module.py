@@ -1,7 +1,7 @@
 """The consensus module outside of elections: it appends entries, processes the log, and runs the
 services.
 
-`canvass.cluster.duty_cycle` has elections and replication. `canvass.node.node.MemberPort` calls
+`canvass.cluster.duty_cycle` has elections and replication. `canvass.node.node.Node` calls
 this module to carry out effects: written, committed, rolled back, joined, snapshot, elected.
 """
 

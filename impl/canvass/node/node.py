@@ -1,8 +1,8 @@
 """One process of one member: archive, streams, consensus module, services and duty cycle.
 
 The caller gives messages, times and a transport, and calls `Node.work`. Only the disk blocks.
-`MemberPort` is the port of the duty cycle (`canvass.cluster.ports.Port`). It records each step, and
-then carries out the effects of the step in their order: on archive, streams, consensus module and
+A node is the port of its duty cycle (`canvass.cluster.ports.Port`). It records each step, and then
+carries out the effects of the step in their order: on archive, streams, consensus module and
 transport. All durable changes of a step are one change of the archive, before the first message is
 sent.
 """
@@ -13,7 +13,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from canvass.archive.archive import Archive, Change
+from msgspec.structs import replace
+
+from canvass.archive.archive import Archive
 from canvass.archive.storage import ArchiveError
 from canvass.cluster import core
 from canvass.cluster import effects as asked
@@ -42,7 +44,7 @@ _DURABLE: Final = (asked.PersistCandidateTerm, asked.UpdateRecordingLog, asked.T
 
 
 class Transport(Protocol):
-    """Sends messages to other members. No call blocks, and each message may be lost."""
+    """Sends messages to members and clients. No call blocks, and each message may be lost."""
 
     def send_consensus(self, to: int, number: int, message: Message) -> None:
         """Send a consensus message with its number."""
@@ -52,292 +54,13 @@ class Transport(Protocol):
         """Send a message of the log streams."""
         ...
 
+    def send_egress(self, channel: str, message: Egress) -> None:
+        """Send a message to an egress channel of a client."""
+        ...
+
     def accepts(self, to: int) -> bool:
         """Whether consensus messages to a member can be sent now."""
         ...
-
-
-class StepObserver(Protocol):
-    """An observer that is called around every step of a member, and before each effect.
-
-    A simulation counts steps here. It ends the process between two effects by an exception.
-    """
-
-    def before_step(self, action: str, x: Input, outcome: Outcome) -> None:
-        """The step is recorded, and its effects have not begun."""
-        ...
-
-    def before_effect(self, effect: Effect) -> None:
-        """The effect has not begun."""
-        ...
-
-    def after_step(self, action: str, x: Input, outcome: Outcome) -> None:
-        """All effects of the step are complete."""
-        ...
-
-
-class MemberPort:
-    """The port of a member's duty cycle: it carries out the effects of steps.
-
-    Parameters
-    ----------
-    i
-        The member's id.
-    archive, streams, module
-        The archive, the log streams and the consensus module of the member.
-    transport
-        The transport of the process.
-    recorder
-        The recorder of the steps, or None.
-    draw
-        A function that draws a number from 0 up to a limit, exclusive.
-    observer
-        The observer of the steps, or None.
-    """
-
-    def __init__(
-        self,
-        i: int,
-        archive: Archive,
-        streams: LogStreams,
-        module: ConsensusModule,
-        transport: Transport,
-        recorder: StepRecorder | None,
-        draw: Callable[[int], int],
-        observer: StepObserver | None = None,
-    ) -> None:
-        self._id, self._archive, self._streams, self._module = i, archive, streams, module
-        self._transport, self._draw = transport, draw
-        self._recorder = recorder
-        self._observer = observer
-        self.received: deque[Received] = deque()
-        self.ended = False
-        """Whether a step has ended the process."""
-        self.steps = 0
-
-    # Questions of the duty cycle.
-
-    def poll(self) -> Received | None:
-        """See `canvass.cluster.ports.Port`."""
-        return self.received.popleft() if self.received else None
-
-    def accepts(self, to: int) -> bool:
-        """See `canvass.cluster.ports.Port`."""
-        return self._transport.accepts(to)
-
-    def recorded_position(self) -> int:
-        """See `canvass.cluster.ports.Port`. Only synced data counts as recorded."""
-        return self._archive.recording.synced_position
-
-    def log_part(self, position: int, bound: int, limit: int) -> LogPart | None:
-        """See `canvass.cluster.ports.Port`."""
-        end, count = position, 0
-        recording = self._archive.recording
-        for frame in recording.replay(position, recording.boundary_from(bound)):
-            is_within = frame.end > bound
-            if count and (is_within or opens_term(frame.payload)):
-                break
-            entry_position = frame.position if is_within else NULL_VALUE
-            if opens_term(frame.payload):
-                event = entries.decode(frame.payload)
-                assert isinstance(event, NewLeadershipTermEvent)
-                base = event.term_base_log_position
-                return LogPart(
-                    frame.end, 1, event.leadership_term_id, base, entry_position=entry_position
-                )
-            end, count = frame.end, count + 1
-            snapshot = requests_snapshot(frame.payload)
-            if snapshot or is_within or count == limit:
-                return LogPart(end, count, snapshot=snapshot, entry_position=entry_position)
-        return LogPart(end, count) if count else None
-
-    def log_join_position(self) -> int:
-        """See `canvass.cluster.ports.Port`."""
-        return self._streams.join_position()
-
-    def log_closed(self) -> bool | None:
-        """See `canvass.cluster.ports.Port`."""
-        return self._streams.log_closed()
-
-    def add_live_destination(self) -> None:
-        """See `canvass.cluster.ports.Port`."""
-        if self._streams.image is not None:
-            self._streams.image.live = True
-
-    def poll_ingress(self) -> Offer | None:
-        """See `canvass.cluster.ports.Port`."""
-        publication = self._streams.publication
-        if publication is None:
-            return None
-        message = self._module.poll(publication.end)
-        if message is None:
-            return None
-        data = entries.encode(message)
-        return Offer(aligned_length(len(data)), snapshot=requests_snapshot(data))
-
-    def is_active(self) -> bool:
-        """See `canvass.cluster.ports.Port`."""
-        return self._module.is_active
-
-    def poll_termination(self) -> bool:
-        """See `canvass.cluster.ports.Port`."""
-        found = self._module.termination_is_requested
-        self._module.termination_is_requested = False
-        return found
-
-    def nomination_delay_ns(self, limit_ns: int) -> int:
-        """See `canvass.cluster.ports.Port`."""
-        return self._draw(limit_ns)
-
-    # Steps and their effects.
-
-    def adopt(
-        self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
-    ) -> None:
-        """See `canvass.cluster.ports.Port`."""
-        self.steps += 1
-        first = self._record(now_ns, action, x, sender, number, outcome)
-        durable, observer = False, self._observer
-        if observer is not None:
-            observer.before_step(action, x, outcome)
-        for effect in outcome.effects:
-            if observer is not None:
-                observer.before_effect(effect)
-            if isinstance(effect, Send):
-                self._transport.send_consensus(effect.to, first, effect.message)
-                first += first >= 0
-            elif not isinstance(effect, _DURABLE):
-                self._carry_out(effect, outcome.next)
-            elif not durable:
-                durable = True
-                self._write(outcome.effects)
-        if observer is not None:
-            observer.after_step(action, x, outcome)
-
-    def _record(
-        self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
-    ) -> int:
-        if self._recorder is None:
-            return NULL_VALUE
-        after = outcome.next
-        positions = after.recorded_position, after.commit_position
-        return self._recorder.record(
-            now_ns,
-            action,
-            after,
-            inputs=x,
-            sender=sender,
-            number=number,
-            sends=[(send.to, send.message) for send in outcome.sends],
-            log_checksums=self._archive.recording.checksums(positions),
-        )
-
-    def _write(self, effects: Effects) -> None:
-        """Carry out all durable effects of a step as one change of the archive."""
-        candidate = terms = cut = None
-        for effect in effects:
-            match effect:
-                case asked.PersistCandidateTerm(candidate_term_id):
-                    candidate = candidate_term_id
-                case asked.UpdateRecordingLog(entries):
-                    terms = entries
-                case asked.TruncateLog(position):
-                    cut = position
-                case _:
-                    pass
-        if cut is not None:
-            self._streams.forget_beyond(cut)
-        self._archive.change(Change(candidate, terms, cut))
-
-    def _carry_out(self, effect: Effect, after: Member) -> None:
-        streams = self._streams
-        match effect:
-            case asked.StartRecording():
-                streams.recording_on = True
-            case asked.StopRecording():
-                streams.stop_recording(after.recorded_position)
-            case asked.StartReplication(leader, _, stop_position):
-                streams.replication = Replication(leader, after.leadership_term_id, stop_position)
-            case asked.StopReplication():
-                streams.replication = None
-                streams.truncate(after.recorded_position)
-            case asked.StartCatchup(follower, position):
-                streams.catchups[follower] = position
-            case asked.StopCatchupReplay(follower):
-                streams.catchups.pop(follower, None)
-            case asked.EndProcess():
-                self.ended = True
-            case _:
-                self._carry_out_on_module(effect, after)
-
-    def _carry_out_on_module(self, effect: Effect, after: Member) -> None:
-        module = self._module
-        match effect:
-            case asked.JoinLog(position):
-                module.join(position, after.role)
-            case asked.StartReplay(position, stop_position):
-                module.replay(position, stop_position)
-            case asked.AdvanceCommit(position):
-                module.committed(position)
-            case asked.RollBack():
-                module.rolled_back()
-            case asked.CompleteElection(term, leader):
-                module.elected(after.role, term, leader)
-            case asked.WriteSnapshot(term, base, position):
-                module.take_snapshot(term, base, position)
-            case _:
-                self._carry_out_on_stream(effect, after)
-
-    def _carry_out_on_stream(self, effect: Effect, after: Member) -> None:
-        streams = self._streams
-        match effect:
-            case asked.OpenLogPublication(position):
-                streams.open_publication(after.leadership_term_id, position)
-                self._module.publication_opened(position)
-            case asked.CloseLogPublication():
-                streams.close_publication()
-            case asked.OpenLogSubscription(leader, live):
-                term = after.leadership_term_id
-                streams.image = Image(leader, term, live, False, streams.now_ns)
-            case asked.CloseLogSubscription():
-                streams.image = None
-            case asked.AddCatchupDestination() if streams.image is not None:
-                streams.image.catchup = True
-            case asked.RemoveCatchupDestination() if streams.image is not None:
-                streams.image.catchup = False
-            case asked.AppendToLog(position):
-                publication = streams.publication
-                message = None
-                if publication is not None:
-                    message = self._module.poll(publication.end)
-                assert message is not None
-                self._append(entries.encode(message), position)
-                self._module.written(position)
-            case asked.AppendNewLeadershipTermEvent(term, base, position):
-                self._open_term(term, base, position)
-            case _:
-                pass
-
-    def _open_term(self, term: int, base: int, position: int) -> None:
-        session_id = (term * 31 + self._id) & 0x7FFFFFFF  # The stream of each term has its own id.
-        event = NewLeadershipTermEvent(
-            term,
-            position,
-            self._module.time_ms,
-            base,
-            self._id,
-            session_id,
-            ClusterTimeUnit.MILLIS,
-            1,
-        )
-        self._append(entries.encode(event), position)
-
-    def _append(self, data: bytes, position: int) -> None:
-        publication = self._streams.publication
-        frame = self._archive.recording.append(data)
-        if publication is None or frame.end != position:
-            raise ArchiveError(f"an entry ends at {frame.end} and not at {position}")
-        publication.end = position
 
 
 CYCLE_THRESHOLD_NS: Final = 100 * MILLISECOND_NS
@@ -373,17 +96,13 @@ class Node:
     services
         New applications.
     transport
-        The transport to the other members.
-    send_egress
-        A function that sends a message to an egress channel of a client.
+        The transport of the process.
     draw
         A function that draws a number from 0 up to a limit, exclusive.
     recorder
         The recorder of the steps, or None.
     step
         The protocol core.
-    observer
-        The observer of the steps, or None.
     """
 
     def __init__(
@@ -392,23 +111,23 @@ class Node:
         archive: Archive,
         services: Sequence[ClusteredService],
         transport: Transport,
-        send_egress: Callable[[str, Egress], None],
         draw: Callable[[int], int],
         recorder: StepRecorder | None = None,
         step: StepFunction = core.step,
-        observer: StepObserver | None = None,
     ) -> None:
-        i = settings.member_id
+        i, rules, timing = settings.member_id, settings.rules, settings.timing
+        self._id, self._transport, self._draw, self._recorder = i, transport, draw, recorder
         self.archive = archive
         self.stalls = StallTracker()
-        self.streams = LogStreams(archive.recording, settings.timing, transport.send_stream)
-        self.module = ConsensusModule(settings, archive, services, send_egress)
-        self._port = MemberPort(
-            i, archive, self.streams, self.module, transport, recorder, draw, observer
-        )
-        found = archive.found(settings.rules)
-        self.duty = DutyCycle(settings.rules, i, settings.timing, found, self._port, step)
+        self.streams = LogStreams(archive.recording, timing, transport.send_stream)
+        self.module = ConsensusModule(settings, archive, services, transport.send_egress)
+        self.duty = DutyCycle(rules, i, timing, archive.found(rules), self, step)
+        self.ended = False
+        """Whether a step has ended the process."""
+        self.steps = 0
+        """The number of steps that the process has taken."""
         self._slow_tick_ns = 0
+        self._received: deque[Received] = deque()
         self._stream_messages: deque[tuple[int, StreamMessage]] = deque()
 
     @property
@@ -422,16 +141,6 @@ class Node:
         return is_closed(self.member, Role.LEADER)
 
     @property
-    def ended(self) -> bool:
-        """Whether a step has ended the process."""
-        return self._port.ended
-
-    @property
-    def steps(self) -> int:
-        """The number of steps that the process has taken."""
-        return self._port.steps
-
-    @property
     def deadline_ns(self) -> int:
         """The time of the next `work`, if no message arrives before."""
         return min(self.duty.slow_tick_deadline_ns, self._slow_tick_ns)
@@ -443,7 +152,7 @@ class Node:
 
     def on_consensus(self, sender: int, number: int, message: Message) -> None:
         """Receive a consensus message of another member."""
-        self._port.received.append(Received(sender, number, message))
+        self._received.append(Received(sender, number, message))
 
     def on_stream(self, sender: int, message: StreamMessage) -> None:
         """Receive a message of another member's log streams."""
@@ -480,3 +189,223 @@ class Node:
         self.streams.now_ns = now_ns
         self.module.time_ms = max(self.module.time_ms, time_ms)
         self.module.ingress.now = self.module.time_ms
+
+    # Questions of the duty cycle.
+
+    def poll(self) -> Received | None:
+        """See `canvass.cluster.ports.Port`."""
+        return self._received.popleft() if self._received else None
+
+    def accepts(self, to: int) -> bool:
+        """See `canvass.cluster.ports.Port`."""
+        return self._transport.accepts(to)
+
+    def recorded_position(self) -> int:
+        """See `canvass.cluster.ports.Port`. Only synced data counts as recorded."""
+        return self.archive.recording.synced_position
+
+    def log_part(self, position: int, bound: int, limit: int) -> LogPart | None:
+        """See `canvass.cluster.ports.Port`."""
+        end, count = position, 0
+        recording = self.archive.recording
+        for frame in recording.replay(position, recording.boundary_from(bound)):
+            is_within = frame.end > bound
+            if count and (is_within or opens_term(frame.payload)):
+                break
+            entry_position = frame.position if is_within else NULL_VALUE
+            if opens_term(frame.payload):
+                event = entries.decode(frame.payload)
+                assert isinstance(event, NewLeadershipTermEvent)
+                base = event.term_base_log_position
+                return LogPart(
+                    frame.end, 1, event.leadership_term_id, base, entry_position=entry_position
+                )
+            end, count = frame.end, count + 1
+            snapshot = requests_snapshot(frame.payload)
+            if snapshot or is_within or count == limit:
+                return LogPart(end, count, snapshot=snapshot, entry_position=entry_position)
+        return LogPart(end, count) if count else None
+
+    def log_join_position(self) -> int:
+        """See `canvass.cluster.ports.Port`."""
+        return self.streams.join_position()
+
+    def log_closed(self) -> bool | None:
+        """See `canvass.cluster.ports.Port`."""
+        return self.streams.log_closed()
+
+    def add_live_destination(self) -> None:
+        """See `canvass.cluster.ports.Port`."""
+        if self.streams.image is not None:
+            self.streams.image.live = True
+
+    def poll_ingress(self) -> Offer | None:
+        """See `canvass.cluster.ports.Port`."""
+        publication = self.streams.publication
+        if publication is None:
+            return None
+        message = self.module.poll(publication.end)
+        if message is None:
+            return None
+        data = entries.encode(message)
+        return Offer(aligned_length(len(data)), snapshot=requests_snapshot(data))
+
+    def is_active(self) -> bool:
+        """See `canvass.cluster.ports.Port`."""
+        return self.module.is_active
+
+    def poll_termination(self) -> bool:
+        """See `canvass.cluster.ports.Port`."""
+        found = self.module.termination_is_requested
+        self.module.termination_is_requested = False
+        return found
+
+    def nomination_delay_ns(self, limit_ns: int) -> int:
+        """See `canvass.cluster.ports.Port`."""
+        return self._draw(limit_ns)
+
+    # Steps and their effects.
+
+    def adopt(
+        self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
+    ) -> None:
+        """See `canvass.cluster.ports.Port`."""
+        self.steps += 1
+        first = self._record(now_ns, action, x, sender, number, outcome)
+        durable = False
+        for effect in outcome.effects:
+            self.before_effect(effect)
+            if isinstance(effect, Send):
+                self._transport.send_consensus(effect.to, first, effect.message)
+                first += first >= 0
+            elif not isinstance(effect, _DURABLE):
+                self._carry_out(effect, outcome.next)
+            elif not durable:
+                durable = True
+                self._write(outcome.effects)
+
+    def before_effect(self, effect: Effect) -> None:
+        """Begin an effect. A simulation ends the process here, between two effects."""
+
+    def _record(
+        self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
+    ) -> int:
+        if self._recorder is None:
+            return NULL_VALUE
+        after = outcome.next
+        positions = after.recorded_position, after.commit_position
+        return self._recorder.record(
+            now_ns,
+            action,
+            after,
+            inputs=x,
+            sender=sender,
+            number=number,
+            sends=[(send.to, send.message) for send in outcome.sends],
+            log_checksums=self.archive.recording.checksums(positions),
+        )
+
+    def _write(self, effects: Effects) -> None:
+        """Carry out all durable effects of a step as one change of the archive."""
+        kept, cut = self.archive.kept, NULL_VALUE
+        for effect in effects:
+            match effect:
+                case asked.PersistCandidateTerm(candidate_term_id):
+                    kept = replace(kept, candidate_term_id=candidate_term_id)
+                case asked.UpdateRecordingLog(terms):
+                    kept = replace(kept, terms=terms)
+                case asked.TruncateLog(cut):
+                    self.streams.forget_beyond(cut)
+                case _:
+                    pass
+        self.archive.change(kept, cut)
+
+    def _carry_out(self, effect: Effect, after: Member) -> None:
+        streams = self.streams
+        match effect:
+            case asked.StartRecording():
+                streams.recording_on = True
+            case asked.StopRecording():
+                streams.stop_recording(after.recorded_position)
+            case asked.StartReplication(leader, _, stop_position):
+                streams.replication = Replication(leader, after.leadership_term_id, stop_position)
+            case asked.StopReplication():
+                streams.replication = None
+                streams.truncate(after.recorded_position)
+            case asked.StartCatchup(follower, position):
+                streams.catchups[follower] = position
+            case asked.StopCatchupReplay(follower):
+                streams.catchups.pop(follower, None)
+            case asked.EndProcess():
+                self.ended = True
+            case _:
+                self._carry_out_on_module(effect, after)
+
+    def _carry_out_on_module(self, effect: Effect, after: Member) -> None:
+        module = self.module
+        match effect:
+            case asked.JoinLog(position):
+                module.join(position, after.role)
+            case asked.StartReplay(position, stop_position):
+                module.replay(position, stop_position)
+            case asked.AdvanceCommit(position):
+                module.committed(position)
+            case asked.RollBack():
+                module.rolled_back()
+            case asked.CompleteElection(term, leader):
+                module.elected(after.role, term, leader)
+            case asked.WriteSnapshot(term, base, position):
+                module.take_snapshot(term, base, position)
+            case _:
+                self._carry_out_on_stream(effect, after)
+
+    def _carry_out_on_stream(self, effect: Effect, after: Member) -> None:
+        streams = self.streams
+        match effect:
+            case asked.OpenLogPublication(position):
+                streams.open_publication(after.leadership_term_id, position)
+                self.module.publication_opened(position)
+            case asked.CloseLogPublication():
+                streams.close_publication()
+            case asked.OpenLogSubscription(leader, live):
+                term = after.leadership_term_id
+                streams.image = Image(leader, term, live, False, streams.now_ns)
+            case asked.CloseLogSubscription():
+                streams.image = None
+            case asked.AddCatchupDestination() if streams.image is not None:
+                streams.image.catchup = True
+            case asked.RemoveCatchupDestination() if streams.image is not None:
+                streams.image.catchup = False
+            case asked.AppendToLog(position):
+                publication = streams.publication
+                message = None
+                if publication is not None:
+                    message = self.module.poll(publication.end)
+                assert message is not None
+                self._append(entries.encode(message), position)
+                self.module.written(position)
+            case asked.AppendNewLeadershipTermEvent(term, base, position):
+                self._open_term(term, base, position)
+            case _:
+                pass
+
+    def _open_term(self, term: int, base: int, position: int) -> None:
+        session_id = (term * 31 + self._id) & 0x7FFFFFFF  # The stream of each term has its own id.
+        event = NewLeadershipTermEvent(
+            term,
+            position,
+            self.module.time_ms,
+            base,
+            self._id,
+            session_id,
+            ClusterTimeUnit.MILLIS,
+            1,
+        )
+        self._append(entries.encode(event), position)
+
+    def _append(self, data: bytes, position: int) -> None:
+        publication = self.streams.publication
+        frame = self.archive.recording.append(data)
+        if publication is None or frame.end != position:
+            raise ArchiveError(f"an entry ends at {frame.end} and not at {position}")
+        publication.end = position

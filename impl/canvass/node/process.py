@@ -183,7 +183,6 @@ class MemberProcess:
             archive,
             services,
             self,
-            self._send_egress,
             secrets.randbelow,
             recorder,
         )
@@ -202,7 +201,8 @@ class MemberProcess:
         """See `canvass.node.node.Transport`."""
         return self._links[to, CONSENSUS].accepts
 
-    def _send_egress(self, channel: str, message: Egress) -> None:
+    def send_egress(self, channel: str, message: Egress) -> None:
+        """See `canvass.node.node.Transport`."""
         link = self._egress.get(channel)
         if link is None or link.dead:
             try:

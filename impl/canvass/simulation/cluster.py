@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
+from canvass.archive.recording import Recording
 from canvass.archive.storage import ArchiveError, DamageError
 from canvass.cluster.effects import Effect, JoinLog, Send
 from canvass.cluster.member import Input, Member
@@ -30,7 +31,7 @@ from canvass.simulation.clients import Clients, WatchedService
 from canvass.simulation.events import Events, Monitors
 from canvass.simulation.network import CONSENSUS, LOG, Network
 from canvass.simulation.options import rng_of
-from canvass.transport.messages import Ingress, StreamMessage, format_endpoints
+from canvass.transport.messages import Egress, Ingress, StreamMessage, format_endpoints
 
 
 class HeldRecorder:
@@ -100,6 +101,24 @@ class Crash(Exception):
     """The process ends now; the message says how."""
 
 
+class SimulatedNode(Node):
+    """A process whose transport, a simulated member, sees each step and each effect."""
+
+    _transport: SimulatedMember
+
+    def adopt(
+        self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
+    ) -> None:
+        """See `canvass.cluster.ports.Port`."""
+        self._transport.begin(action, x, outcome)
+        super().adopt(now_ns, action, x, sender, number, outcome)
+        self._transport.complete(self.archive.recording)
+
+    def before_effect(self, effect: Effect) -> None:
+        """See `canvass.node.node.Node`."""
+        self._transport.before_effect(effect)
+
+
 class SimulatedMember:
     """A member of the cluster, up or down.
 
@@ -157,20 +176,24 @@ class SimulatedMember:
         """See `canvass.node.node.Transport`."""
         self._cluster.send(self.id, to, LOG, lambda node: node.on_stream(self.id, message))
 
+    def send_egress(self, channel: str, message: Egress) -> None:
+        """See `canvass.node.node.Transport`."""
+        self._cluster.clients.send_egress(self.id, channel, message)
+
     def accepts(self, to: int) -> bool:
         """See `canvass.node.node.Transport`."""
         cluster = self._cluster
         return cluster.members[to].up and cluster.network.accepts(self.id, to)
 
-    # The observer of the node's steps.
+    # The steps of the node.
 
-    def before_step(self, action: str, x: Input, outcome: Outcome) -> None:
-        """See `canvass.node.node.StepObserver`."""
+    def begin(self, action: str, x: Input, outcome: Outcome) -> None:
+        """Note a step that is recorded, and whose effects have not begun."""
         self._begun = action, x, self.state, outcome
         self._has_sent = False
 
     def before_effect(self, effect: Effect) -> None:
-        """See `canvass.node.node.StepObserver`."""
+        """Let a fault that waits for an effect strike; it may end the process."""
         if self.at_moment:
             moment = _moment_of(effect)
             if moment in self.at_moment:
@@ -180,12 +203,12 @@ class SimulatedMember:
             if self.crash_after < 0:
                 raise Crash("crash within a step")
 
-    def after_step(self, action: str, x: Input, outcome: Outcome) -> None:
-        """See `canvass.node.node.StepObserver`."""
-        assert self.node is not None
-        after, recording = outcome.next, self.node.archive.recording
-        cut = after.recorded_position < self.state.recorded_position
-        self._done((action, x, self.state, outcome))
+    def complete(self, recording: Recording) -> None:
+        """Check the step whose effects are complete now."""
+        before = self.state
+        self._count()
+        after = self.state
+        cut = after.recorded_position < before.recorded_position
         if after.election_state in BALLOT_OPEN and recording.end != after.recorded_position:
             violation = (
                 f"{self.id} reports {after.recorded_position}, and has recorded {recording.end}"
@@ -194,11 +217,12 @@ class SimulatedMember:
         if cut and "log cut" in self.at_moment:
             self.at_moment.pop("log cut")()
 
-    def _done(self, step: Step) -> None:
-        self._begun = None
-        action, x, before, outcome = step
-        self.state = outcome.next
-        self._cluster.monitors.look(self.id, action, x, before, outcome)
+    def _count(self) -> None:
+        """Count the step that has begun, if there is one."""
+        if self._begun is not None:
+            action, x, before, outcome = self._begun
+            self._begun, self.state = None, outcome.next
+            self._cluster.monitors.look(self.id, action, x, before, outcome)
 
     # The process.
 
@@ -235,16 +259,8 @@ class SimulatedMember:
         timeout_ms = 3 * options.timing.leader_heartbeat_timeout_ns // 1_000_000
         endpoints = format_endpoints({k: f"member:{k}" for k in range(options.member_count)})
         settings = NodeSettings(i, options.rules, options.timing, endpoints, timeout_ms)
-        self.node = Node(
-            settings,
-            archive,
-            self.services,
-            self,
-            lambda channel, message: self._cluster.clients.send_egress(i, channel, message),
-            self.rng.randrange,
-            self.recorder,
-            step=self._step,
-            observer=self,
+        self.node = SimulatedNode(
+            settings, archive, self.services, self, self.rng.randrange, self.recorder, self._step
         )
         self.work(lambda node: node.start(events.now_ns, self.time_ms))
 
@@ -258,8 +274,8 @@ class SimulatedMember:
             if self._begun is not None and self._has_sent:
                 violation = f"{self.id} has sent a message about data that its disk does not hold"
                 self._events.find("NothingSentBeforeDurable", violation)
-        elif self._begun is not None:
-            self._done(self._begun)
+        else:
+            self._count()
         self._begun = None
         todo.carry_out(archive.recording, held, self._events.now_ns)
         self.state = archive.found(rules)

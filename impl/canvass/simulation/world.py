@@ -2,7 +2,7 @@
 
 `World.take` takes a step: it runs the core, keeps the log up to the recorded position of the new
 state, and puts the sends into the channels. No other effect is carried out here:
-`canvass.node.node.MemberPort` does that. Channels are first in, first out; a message waits in its
+`canvass.node.node.Node` does that. Channels are first in, first out; a message waits in its
 channel until it is delivered or dropped. The caller decides what happens.
 """
 

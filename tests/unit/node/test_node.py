@@ -18,7 +18,7 @@ from canvass.log.entries import (
     SessionMessageHeader,
 )
 from canvass.node.module_state import ControlToggle, ModuleControlState, NodeToggle
-from canvass.node.node import CYCLE_THRESHOLD_NS, MemberPort, StallTracker
+from canvass.node.node import CYCLE_THRESHOLD_NS, StallTracker
 from canvass.transport.messages import (
     AdminRequest,
     AdminRequestType,
@@ -69,15 +69,14 @@ def test_an_entry_that_the_bound_lies_within_is_a_part_of_its_own() -> None:
     session = alone.connect()
     alone.add(session, 1)
     node, recording = alone.node, alone.node.archive.recording
-    port = MemberPort(0, node.archive, node.streams, node.module, alone, None, lambda _: 0)
     frames = list(recording.replay(0, recording.end))
     first, last = frames[0], frames[-1]
 
-    assert port.log_part(0, first.end - 1, 99) == LogPart(first.end, 1, 0, 0, entry_position=0)
-    assert port.log_part(first.end, last.end - 1, 99) == LogPart(last.position, len(frames) - 2)
+    assert node.log_part(0, first.end - 1, 99) == LogPart(first.end, 1, 0, 0, entry_position=0)
+    assert node.log_part(first.end, last.end - 1, 99) == LogPart(last.position, len(frames) - 2)
     within = LogPart(last.end, 1, entry_position=last.position)
-    assert port.log_part(last.position, last.end - 1, 99) == within
-    assert port.log_part(last.position, last.end, 99) == LogPart(last.end, 1)
+    assert node.log_part(last.position, last.end - 1, 99) == within
+    assert node.log_part(last.position, last.end, 99) == LogPart(last.end, 1)
 
 
 def test_a_restart_begins_with_the_snapshot() -> None:
