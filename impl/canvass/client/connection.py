@@ -121,7 +121,7 @@ class Connection:
     def _send(self, endpoint: str, message: Ingress) -> None:
         link = self._links.get(endpoint)
         if link is None or link.dead:
-            link = self._links[endpoint] = Link(endpoint, None, once=True)
+            link = self._links[endpoint] = Link(endpoint)
         link.send(encode(message))
 
     def _deliver_answers(self) -> None:

@@ -27,7 +27,7 @@ from canvass.cluster.transitions import persistent_member
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node
 from canvass.services.service import ClusteredService
-from canvass.transport.links import HOST, Link, Listener, port_of
+from canvass.transport.links import HOST, Link, Listener
 from canvass.transport.messages import (
     CLIENT_MESSAGES,
     MEMBER_MESSAGES,
@@ -137,24 +137,15 @@ _ID_FIELDS: Final = (
 )
 
 
-@dataclass(frozen=True)
-class ProcessSettings:
-    """The settings of a member's process; they do not change."""
-
-    node: NodeSettings
-    cluster_id: int
-    member_ports: Sequence[int]
-    """The ports of the members, by id."""
-    ingress_port: int
-
-
 class MemberProcess:
     """Runs one member until it ends or is asked to stop.
 
     Parameters
     ----------
     settings
-        The settings of the process.
+        The settings of the member.
+    cluster_id, member_ports, ingress_port
+        The id of the cluster, the ports of its members by id, and the port for clients.
     archive
         The archive that the process finds.
     services
@@ -167,25 +158,23 @@ class MemberProcess:
 
     def __init__(
         self,
-        settings: ProcessSettings,
+        settings: NodeSettings,
+        cluster_id: int,
+        member_ports: Sequence[int],
+        ingress_port: int,
         archive: Archive,
         services: Sequence[ClusteredService],
         recorder: StepRecorder | None = None,
         on_cycle: Callable[[int], None] = lambda _now_ns: None,
     ) -> None:
-        self._settings, self._on_cycle = settings, on_cycle
+        self._id, self._cluster_id = settings.member_id, cluster_id
+        self._member_ports, self._ingress_port = member_ports, ingress_port
+        self._on_cycle = on_cycle
         self._links: Mapping[tuple[int, int], Link] = {}
         self._egress: dict[str, Link] = {}
         self._wakeup = asyncio.Event()
         self._stopping = False
-        self.node = Node(
-            settings.node,
-            archive,
-            services,
-            self,
-            secrets.randbelow,
-            recorder,
-        )
+        self.node = Node(settings, archive, services, self, secrets.randbelow, recorder)
 
     # The transport of the node.
 
@@ -206,13 +195,13 @@ class MemberProcess:
         link = self._egress.get(channel)
         if link is None or link.dead:
             try:
-                port_of(channel)
+                link = Link(channel)
             except ValueError:
                 return  # Only clients on this machine can be reached.
             if len(self._egress) >= MAX_EGRESS_LINKS:
                 oldest = next(iter(self._egress))
                 self._egress.pop(oldest).close()
-            link = self._egress[channel] = Link(channel, None, once=True)
+            self._egress[channel] = link
         link.send(encode(message))
 
     # Incoming messages.
@@ -240,12 +229,12 @@ class MemberProcess:
         """Refuse a message that names an unknown member."""
         for name in _ID_FIELDS:
             member_id = getattr(message, name, 0)
-            if not NULL_VALUE <= member_id < len(self._settings.member_ports):
+            if not NULL_VALUE <= member_id < len(self._member_ports):
                 raise ValueError(f"there is no member {member_id}")
 
     def _greeted(self, hello: Hello) -> int:
-        known = 0 <= hello.member_id < len(self._settings.member_ports)
-        if hello.cluster_id != self._settings.cluster_id or not known:
+        known = 0 <= hello.member_id < len(self._member_ports)
+        if hello.cluster_id != self._cluster_id or not known:
             raise ValueError("the connection is of another cluster")
         return hello.member_id
 
@@ -269,16 +258,15 @@ class MemberProcess:
 
     async def run(self) -> None:
         """Run the member."""
-        settings = self._settings
         members = Listener(self._on_member_connection)
         clients = Listener(self._on_client_connection)
-        await members.open(settings.member_ports[settings.node.member_id])
-        await clients.open(settings.ingress_port)
-        hello = encode(Hello(settings.cluster_id, settings.node.member_id))
+        await members.open(self._member_ports[self._id])
+        await clients.open(self._ingress_port)
+        hello = encode(Hello(self._cluster_id, self._id))
         self._links = {
             (j, kind): Link(f"{HOST}:{port}", hello)
-            for j, port in enumerate(settings.member_ports)
-            if j != settings.node.member_id
+            for j, port in enumerate(self._member_ports)
+            if j != self._id
             for kind in (CONSENSUS, LOG)
         }
         try:

@@ -4,7 +4,7 @@
 or of the terminal (`typed_commands`). `load` offers requests and keeps a book of the answers.
 `cluster_run` runs a cluster from its start to the comparison of its members, and reports.
 
-What flows: options in; commands to member processes by stdin, status lines back by stdout; a
+What flows: options in; commands to member processes by stdin, their status back by mark files; a
 `ClusterReport` out. The package knows `node`, `client`, `archive` and the recorder of
 `canvass.traces`. It must not know the command line or the terminal: a view is passed in.
 """

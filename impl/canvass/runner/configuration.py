@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -106,7 +106,7 @@ class MemberConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemberStatus(msgspec.Struct, frozen=True):
-    """The status of a member, which it writes as a line to its stdout."""
+    """The status of a member."""
 
     member_id: int
     election_state: str
@@ -124,7 +124,33 @@ class MemberStatus(msgspec.Struct, frozen=True):
     max_cycle_ms: float
     cycles_exceeded: int
     counters: dict[str, int]
-    ended: bool = False
+
+
+class Mark(msgspec.Struct, frozen=True, rename="camel"):
+    """The mark file of a member: its process, the time in milliseconds, and its status."""
+
+    pid: int
+    activity_timestamp: int
+    status: MemberStatus
+
+
+MARK_FILE: Final = ".cluster-mark.json"
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file in place of the old one. A reader sees one of them, whole."""
+    aside = path.with_suffix(".new")
+    aside.write_bytes(data)
+    aside.replace(path)
+
+
+def read_mark(folder: Path, pid: int) -> MemberStatus | None:
+    """The status in the mark file of a data folder, or None if the process has not written it."""
+    try:
+        mark = msgspec.json.decode((folder / MARK_FILE).read_bytes(), type=Mark)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return mark.status if mark.pid == pid else None
 
 
 def read_config(path: Path) -> MemberConfig:

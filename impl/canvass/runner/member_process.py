@@ -1,7 +1,7 @@
 """The process of one member: ``python -m canvass.runner.member_process CONFIG``.
 
-`canvass.runner.supervisor` starts it. The process reads commands from stdin, writes its status to
-stdout, and ends when stdin ends. This module composes archive, node, services and recorder.
+`canvass.runner.supervisor` starts it. The process reads commands from stdin, writes its status into
+its mark file, and ends when stdin ends. This module composes archive, node, services and recorder.
 """
 
 from __future__ import annotations
@@ -25,8 +25,15 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
 from canvass.node.consensus_module import SESSION_TIMEOUT_MS, NodeSettings
 from canvass.node.module_state import ControlToggle
-from canvass.node.process import MemberProcess, ProcessSettings, resumption
-from canvass.runner.configuration import MemberConfig, MemberStatus, read_config
+from canvass.node.process import MemberProcess, resumption
+from canvass.runner.configuration import (
+    MARK_FILE,
+    Mark,
+    MemberConfig,
+    MemberStatus,
+    read_config,
+    replace_file,
+)
 from canvass.services.applications import Counter, ExactlyOnce
 from canvass.traces.layout import MAX_LINE_BYTES
 from canvass.traces.recorder import RunRecorder, StreamRecorder
@@ -55,17 +62,11 @@ def next_numbers(path: Path) -> tuple[int, int] | None:
         return None
     step = msgspec.json.decode(lines[0], type=Event).step + 1
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        end = data.rfind(b"\n")
-        while end >= 0:
-            start = data.rfind(b"\n", 0, end) + 1
-            line = data[start:end]
-            # Steps that send nothing are not decoded; most steps are of this kind.
-            if b'"sends":[]' not in line:
-                sends = msgspec.json.decode(line, type=Event).sends
-                if sends:
-                    return step, int(sends[-1].id.split(":")[1]) + 1
-            end = start - 1
-    return step, 0
+        at = data.rfind(b'"sends":[{', 0, data.rfind(b"\n"))
+        if at < 0:
+            return step, 0
+        line = data[data.rfind(b"\n", 0, at) + 1 : data.find(b"\n", at)]
+    return step, int(msgspec.json.decode(line, type=Event).sends[-1].id.split(":")[1]) + 1
 
 
 def forget_last_step(path: Path) -> None:
@@ -94,7 +95,7 @@ def _last_lines(path: Path, count: int) -> list[bytes]:
 
 STATUS_PERIOD_NS: Final = 100_000_000
 MARK_PERIOD_NS: Final = 1_000_000_000
-"""The interval at which the mark file is written, as in Aeron."""
+"""The longest interval at which the mark file is written, as in Aeron."""
 
 
 def main() -> None:
@@ -120,29 +121,27 @@ async def _run(config: MemberConfig) -> None:
     archive = Archive(FileStorage(Path(config.data_folder)))
     recorder = _recorder(config, rules, archive) if config.run_folder else None
     endpoints = {i: f"{HOST}:{port}" for i, port in enumerate(config.ingress_ports)}
-    node = NodeSettings(
+    settings = NodeSettings(
         config.member_id,
         rules,
         Timing().divided(config.clock),
         format_endpoints(endpoints),
         session_timeout_ms=max(1_000, SESSION_TIMEOUT_MS // config.clock),
     )
-    settings = ProcessSettings(
-        node, config.cluster_id, config.member_ports, config.ingress_ports[config.member_id]
-    )
     reports = _Reports(config)
     services = [ExactlyOnce(Counter()) for _ in range(config.services)]
-    process = MemberProcess(settings, archive, services, recorder, reports.on_cycle)
+    ports = config.member_ports, config.ingress_ports[config.member_id]
+    process = MemberProcess(
+        settings, config.cluster_id, *ports, archive, services, recorder, reports.on_cycle
+    )
     reports.process = process
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, process.stop)
     loop.add_reader(sys.stdin.fileno(), _Commands(process).read)
-    os.set_blocking(sys.stdout.fileno(), False)
     try:
         await process.run()
     finally:
-        reports.write(ended=True)
         if recorder is not None:
             recorder.close()
 
@@ -187,8 +186,6 @@ class _Commands:
     def _obey(self, words: list[str]) -> None:
         control = self._process.node.module.control
         match words:
-            case ["stop"]:
-                self._process.stop()
             case ["toggle", name] if name in ControlToggle.__members__:
                 control.set_toggle(ControlToggle[name])
                 self._process.wake()
@@ -197,39 +194,27 @@ class _Commands:
 
 
 class _Reports:
-    """The writer of status lines and of the mark file."""
+    """The writer of the mark file."""
 
     process: MemberProcess
 
     def __init__(self, config: MemberConfig) -> None:
         self._config = config
-        self._status_ns = self._mark_ns = 0
-        self._last = b""
+        self._status: MemberStatus | None = None
+        self._due_ns = self._mark_ns = 0
 
     def on_cycle(self, now_ns: int) -> None:
-        """Write the status and the mark file if they are due."""
-        if now_ns < self._status_ns:
-            return
-        self._status_ns = now_ns + STATUS_PERIOD_NS
-        self.write(ended=False)
-        if now_ns >= self._mark_ns:
-            self._mark_ns = now_ns + MARK_PERIOD_NS
-            self._mark()
+        """Write the mark file if the status has changed, and at least once a second."""
+        if now_ns >= self._due_ns:
+            self._due_ns = now_ns + STATUS_PERIOD_NS
+            before, self._status = self._status, self._found()
+            if self._status != before or now_ns >= self._mark_ns:
+                self._mark_ns = now_ns + MARK_PERIOD_NS
+                mark = Mark(os.getpid(), time.time_ns() // 1_000_000, self._status)
+                path = Path(self._config.data_folder) / MARK_FILE
+                replace_file(path, msgspec.json.encode(mark) + b"\n")
 
-    def write(self, *, ended: bool) -> None:
-        """Write the status of the member if it has changed."""
-        line = msgspec.json.encode(self._status(ended))
-        if line != self._last:
-            self._last = line
-            try:
-                # The line is shorter than the limit up to which a pipe takes all or nothing.
-                os.write(sys.stdout.fileno(), line + b"\n")
-            except BlockingIOError:
-                self._last = b""  # The pipe is full: the status is written again later.
-            except BrokenPipeError:
-                self.process.stop()
-
-    def _status(self, ended: bool) -> MemberStatus:
+    def _found(self) -> MemberStatus:
         node = self.process.node
         s, module = node.member, node.module
         return MemberStatus(
@@ -249,20 +234,7 @@ class _Reports:
             round(node.stalls.max_cycle_time_ns / 1e6, 1),
             node.stalls.exceeded_count,
             {**module.counters, **module.ingress.counters},
-            ended,
         )
-
-    def _mark(self) -> None:
-        """Write the process id and the status into the data folder."""
-        mark = {
-            "pid": os.getpid(),
-            "activityTimestamp": time.time_ns() // 1_000_000,
-            "status": msgspec.to_builtins(self._status(ended=False)),
-        }
-        folder = Path(self._config.data_folder)
-        aside = folder / ".cluster-mark.new"
-        aside.write_bytes(msgspec.json.encode(mark) + b"\n")
-        aside.rename(folder / ".cluster-mark.json")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,14 @@ from typing import Final
 import msgspec
 
 from canvass.runner import RunnerError
-from canvass.runner.configuration import ClusterFolder, MemberConfig, MemberStatus, read_config
+from canvass.runner.configuration import (
+    ClusterFolder,
+    MemberConfig,
+    MemberStatus,
+    read_config,
+    read_mark,
+    replace_file,
+)
 from canvass.runner.fault_script import Command
 from canvass.transport.links import HOST
 
@@ -48,8 +55,7 @@ def free_ports(count: int) -> list[int]:
 @dataclass
 class _Member:
     process: asyncio.subprocess.Process | None = None
-    reader: asyncio.Task[None] | None = None
-    status: MemberStatus | None = None
+    end: asyncio.Task[None] | None = None
     paused: bool = False
     expected_to_end: bool = False
     incarnation: int = 0
@@ -85,7 +91,10 @@ class Supervisor:
 
     def status(self, i: int) -> MemberStatus | None:
         """The last status of a member, or None without a process or a status."""
-        return self._members[i].status if self.is_up(i) else None
+        process = self._members[i].process
+        if process is None or process.returncode is not None:
+            return None
+        return read_mark(self.folder.data(i), process.pid)
 
     def is_up(self, i: int) -> bool:
         """Whether the process of a member exists, paused or not."""
@@ -212,7 +221,7 @@ class Supervisor:
         elif action == "kill" and up:
             member.expected_to_end = True
             self._signal(i, signal.SIGKILL)
-            await self._ended(i)
+            await self._end(i)
         elif action == "stop" and up and not member.paused:
             member.expected_to_end = True
             self._signal(i, signal.SIGTERM)
@@ -247,10 +256,8 @@ class Supervisor:
         member = self._members[i]
         path = self.folder.config(i)
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_suffix(".new")
         try:
-            aside.write_bytes(msgspec.json.format(msgspec.json.encode(self.configs[i]), indent=2))
-            aside.replace(path)
+            replace_file(path, msgspec.json.format(msgspec.json.encode(self.configs[i]), indent=2))
         except OSError as error:
             raise RunnerError(f"{path}: {error.strerror}") from None
         with self.folder.log(i).open("ab") as log:
@@ -260,33 +267,27 @@ class Supervisor:
                 "canvass.runner.member_process",
                 str(path),
                 stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.DEVNULL,
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for the supervisor alone.
             )
-        member.status, member.paused, member.expected_to_end = None, False, False
+        member.paused, member.expected_to_end = False, False
         member.incarnation += 1
-        member.reader = asyncio.create_task(self._read(i, member.process))
+        member.end = asyncio.create_task(self._await_end(i, member.process))
 
-    async def _read(self, i: int, process: asyncio.subprocess.Process) -> None:
-        member = self._members[i]
-        assert process.stdout is not None
-        async for line in process.stdout:
-            status = msgspec.json.decode(line, type=MemberStatus)
-            member.status = status
-            member.expected_to_end = member.expected_to_end or status.ended
+    async def _await_end(self, i: int, process: asyncio.subprocess.Process) -> None:
         code = await process.wait()
-        if not member.expected_to_end:
+        if code and not self._members[i].expected_to_end:
             self.failures.append(f"member {i} ended with code {code}: {self._last_words(i)}")
 
     def _last_words(self, i: int) -> str:
         lines = self.folder.log(i).read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "its stderr is empty"
 
-    async def _ended(self, i: int) -> None:
-        member = self._members[i]
-        if member.reader is not None:
-            await member.reader
+    async def _end(self, i: int) -> None:
+        end = self._members[i].end
+        if end is not None:
+            await end
 
     async def stop_all(self) -> None:
         """Stop all members. Kill members that do not stop in time."""
@@ -296,11 +297,11 @@ class Supervisor:
                 self._signal(i, signal.SIGCONT)
                 if member.process.stdin is not None:
                     member.process.stdin.close()
-        waiting = [member.reader for member in self._members if member.reader is not None]
+        waiting = [member.end for member in self._members if member.end is not None]
         if waiting:
             await asyncio.wait(waiting, timeout=STOP_TIMEOUT_S)
         for i in range(len(self._members)):
             if self.is_up(i):
                 self._signal(i, signal.SIGKILL)
                 self.failures.append(f"member {i} did not stop within {STOP_TIMEOUT_S:.0f} s")
-                await self._ended(i)
+                await self._end(i)

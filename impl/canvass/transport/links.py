@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import MsgspecError
@@ -17,43 +17,25 @@ MAX_MESSAGE_LENGTH: Final = 20 << 20
 """The longest frame of the log, with the message around it."""
 
 
-class FramingError(ValueError):
-    """The bytes of a connection are not a message."""
-
-
 def framed(message: bytes) -> bytes:
     """A message with its length before it."""
     return _LENGTH.pack(len(message)) + message
 
 
-class MessageReader:
-    """A reader that assembles the messages of one connection."""
+async def read_message(reader: asyncio.StreamReader) -> bytes:
+    """Read the next message of a connection.
 
-    def __init__(self) -> None:
-        self._data = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Add received bytes. Return the messages that are complete.
-
-        Raises
-        ------
-        FramingError
-            If a message is longer than `MAX_MESSAGE_LENGTH`.
-        """
-        self._data += data
-        offset = 0
-        try:
-            while len(self._data) >= offset + _LENGTH.size:
-                (length,) = _LENGTH.unpack_from(self._data, offset)
-                if length > MAX_MESSAGE_LENGTH:
-                    raise FramingError(f"a message of {length} bytes is too long")
-                start = offset + _LENGTH.size
-                if len(self._data) < start + length:
-                    break
-                offset = start + length
-                yield bytes(self._data[start:offset])
-        finally:
-            del self._data[:offset]
+    Raises
+    ------
+    ValueError
+        If the message is too long.
+    EOFError
+        If the connection ends before or within the message.
+    """
+    (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+    if length > MAX_MESSAGE_LENGTH:
+        raise ValueError(f"a message of {length} bytes is too long")
+    return await reader.readexactly(length)
 
 
 HOST: Final = "127.0.0.1"
@@ -79,7 +61,7 @@ def port_of(endpoint: str) -> int:
     return int(port)
 
 
-class Link(asyncio.Protocol):
+class Link:
     """A connection that sends messages to one endpoint.
 
     Parameters
@@ -87,110 +69,52 @@ class Link(asyncio.Protocol):
     endpoint
         The endpoint of the receiver.
     hello
-        The first message of each connection, or None.
-    once
-        Whether the link connects only once. Messages wait for the connection; after its end the
-        link is `dead`.
+        The first message of each connection. A link without it connects only once: messages wait
+        for the connection, and after its end the link is `dead`.
     """
 
-    def __init__(self, endpoint: str, hello: bytes | None, *, once: bool = False) -> None:
-        self._port, self._hello, self._once = port_of(endpoint), hello, once
+    def __init__(self, endpoint: str, hello: bytes | None = None) -> None:
+        self._port, self._hello = port_of(endpoint), hello
         self.dead = False
-        self._transport: asyncio.Transport | None = None
-        self._early: list[bytes] | None = [] if once else None
-        self._lost = asyncio.Event()
+        self._writer: asyncio.StreamWriter | None = None
+        self._early: list[bytes] = []
         self._task = asyncio.get_running_loop().create_task(self._keep_connected())
 
     @property
     def accepts(self) -> bool:
         """Whether a message can be sent now."""
-        transport = self._transport
-        return transport is not None and transport.get_write_buffer_size() < MAX_BUFFERED
+        writer = self._writer
+        if writer is None or writer.is_closing():
+            return False
+        return writer.transport.get_write_buffer_size() < MAX_BUFFERED
 
-    def send(self, message: bytes) -> bool:
-        """Send a message. Return false if it is dropped."""
-        transport = self._transport
-        if transport is None:
-            if self._early is not None and len(self._early) < MAX_EARLY:
-                self._early.append(message)
-                return True
-            return False
-        if not self.accepts:
-            return False
-        transport.write(framed(message))
-        return True
+    def send(self, message: bytes) -> None:
+        """Send a message, or drop it if the link does not accept it."""
+        if self._writer is not None and self.accepts:
+            self._writer.write(framed(message))
+        elif self._writer is None and self._hello is None and len(self._early) < MAX_EARLY:
+            self._early.append(message)
 
     def close(self) -> None:
         """Close the connection for good."""
         self._task.cancel()
-        if self._transport is not None:
-            self._transport.abort()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `asyncio.BaseProtocol`."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        early, self._early = self._early or [], None
-        for message in (*([] if self._hello is None else [self._hello]), *early):
-            transport.write(framed(message))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """See `asyncio.BaseProtocol`."""
-        del exc
-        self._transport = None
-        self._lost.set()
+        if self._writer is not None:
+            self._writer.transport.abort()
 
     async def _keep_connected(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            self._lost.clear()
+        while not self.dead:
             try:
-                await loop.create_connection(lambda: self, HOST, self._port)
-                await self._lost.wait()
+                reader, self._writer = await asyncio.open_connection(HOST, self._port)
+                for message in self._early if self._hello is None else [self._hello]:
+                    self._writer.write(framed(message))
+                await reader.read()  # Nothing is received: the connection has ended.
             except OSError:
                 pass
-            if self._once:
-                self.dead = True
-                return
+            if self._writer is not None:
+                self._writer.transport.abort()
+                self._writer = None
+            self.dead = self._hello is None
             await asyncio.sleep(RETRY_S)
-
-
-class Incoming(asyncio.Protocol):
-    """One connection that another process has opened.
-
-    Parameters
-    ----------
-    on_message
-        The function that receives each message. A `ValueError` or an error of `msgspec` ends the
-        connection.
-    listener
-        The listener that the connection belongs to.
-    """
-
-    def __init__(self, on_message: Callable[[bytes], None], listener: Listener) -> None:
-        self._on_message, self._listener = on_message, listener
-        self._reader = MessageReader()
-        self.transport: asyncio.Transport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `asyncio.BaseProtocol`."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        self._listener.connections.add(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """See `asyncio.BaseProtocol`."""
-        del exc
-        self._listener.connections.discard(self)
-
-    def data_received(self, data: bytes) -> None:
-        """See `asyncio.Protocol`."""
-        try:
-            for message in self._reader.feed(data):
-                self._on_message(message)
-        except (ValueError, MsgspecError):
-            if self.transport is not None:
-                self.transport.abort()
 
 
 class Listener:
@@ -204,22 +128,33 @@ class Listener:
 
     def __init__(self, on_connection: Callable[[], Callable[[bytes], None]]) -> None:
         self._on_connection = on_connection
-        self.connections: set[Incoming] = set()
+        self._connections: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
         self.port = 0
 
     async def open(self, port: int = 0) -> None:
         """Listen at a port; by default at a free port."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Incoming(self._on_connection(), self), HOST, port, reuse_address=True
+        self._server = await asyncio.start_server(
+            self._receive, HOST, port, limit=MAX_BUFFERED, reuse_address=True
         )
         self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Receive the messages of a connection. One that is not a message ends it."""
+        self._connections.add(writer)
+        on_message = self._on_connection()
+        try:
+            while True:
+                on_message(await read_message(reader))
+        except (ValueError, EOFError, OSError, MsgspecError, asyncio.CancelledError):
+            pass  # The end of the loop cancels this; asyncio would print that.
+        finally:
+            self._connections.discard(writer)
+            writer.transport.abort()
 
     def close(self) -> None:
         """Stop listening, and end all connections."""
         if self._server is not None:
             self._server.close()
-        for connection in list(self.connections):
-            if connection.transport is not None:
-                connection.transport.abort()
+        for writer in self._connections:
+            writer.transport.abort()

@@ -14,7 +14,7 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
 from canvass.log.entries import SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
-from canvass.node.process import MemberProcess, ProcessSettings
+from canvass.node.process import MemberProcess
 from canvass.services.applications import Counter, ExactlyOnce
 from canvass.transport.messages import CLIENT_MESSAGES, MEMBER_MESSAGES, Hello, LogRequest
 
@@ -35,9 +35,9 @@ REQUEST = LogRequest(1, 0, 0, 32, 0)
 def test_a_connection_begins_with_its_only_greeting(
     messages: Sequence[Hello | LogRequest], refused: bool
 ) -> None:
-    node = NodeSettings(0, Rules.of("hardened", 3), Timing(), "0=a:1")
-    settings = ProcessSettings(node, cluster_id=7, member_ports=(1, 2, 3), ingress_port=4)
-    process = MemberProcess(settings, Archive(MemoryStorage()), [ExactlyOnce(Counter())])
+    settings = NodeSettings(0, Rules.of("hardened", 3), Timing(), "0=a:1")
+    archive, services = Archive(MemoryStorage()), [ExactlyOnce(Counter())]
+    process = MemberProcess(settings, 7, (1, 2, 3), 4, archive, services)
     receive = process._on_member_connection()
     for message in messages[:-1]:
         receive(encode(message))

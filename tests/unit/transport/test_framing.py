@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,26 +11,36 @@ from msgspec import DecodeError
 from msgspec.msgpack import encode
 
 from canvass.cluster.messages import RequestVote, Vote
-from canvass.transport.links import FramingError, MessageReader, framed, port_of
+from canvass.transport.links import framed, port_of, read_message
 from canvass.transport.messages import MEMBER_MESSAGES, Hello, LogData, LogRequest, Numbered
 
 
 @given(st.lists(st.binary(max_size=50), max_size=8), st.integers(1, 20))
 def test_messages_in_any_pieces_are_read_as_written(messages: list[bytes], size: int) -> None:
     data = b"".join(map(framed, messages))
-    reader = MessageReader()
-    found = [
-        message
-        for start in range(0, len(data), size)
-        for message in reader.feed(data[start : start + size])
-    ]
 
-    assert found == messages
+    async def read_all(reader: asyncio.StreamReader) -> list[bytes]:
+        return [await read_message(reader) for _ in messages]
+
+    async def read() -> list[bytes]:
+        reader = asyncio.StreamReader()
+        found = asyncio.create_task(read_all(reader))
+        for start in range(0, len(data), size):
+            reader.feed_data(data[start : start + size])
+            await asyncio.sleep(0)
+        return await found
+
+    assert asyncio.run(read()) == messages
 
 
 def test_a_message_that_is_too_long_is_refused_before_it_is_complete() -> None:
-    with pytest.raises(FramingError, match="4294967295 bytes"):
-        list(MessageReader().feed(b"\xff" * 4))
+    async def read() -> None:
+        reader = asyncio.StreamReader()
+        reader.feed_data(b"\xff" * 4)
+        await read_message(reader)
+
+    with pytest.raises(ValueError, match="4294967295 bytes"):
+        asyncio.run(read())
 
 
 @pytest.mark.parametrize(
