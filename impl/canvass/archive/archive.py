@@ -54,7 +54,7 @@ def read_sealed(storage: Storage, name: str, magic: bytes) -> bytes | None:
     """
     if name not in storage.names():
         return None
-    found = storage.read(name, 0, storage.size(name))
+    found = storage.read(name)
     if len(found) < _HEADER.size:
         raise DamageError(name, 0, f"{len(found)} bytes are less than a header")
     begins, length, crc = _HEADER.unpack_from(found)

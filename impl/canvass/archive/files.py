@@ -14,7 +14,6 @@ from typing import Final
 from canvass.archive.storage import ArchiveError
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
-_LOCK: Final = ".lock"
 
 
 class FileStorage:
@@ -27,8 +26,6 @@ class FileStorage:
     sync
         Whether to force data to disk. Without it, a crash of the machine can lose acknowledged
         data; a crash of the process cannot.
-    lock
-        Whether to lock the folder. Without a lock the files can only be read.
 
     Raises
     ------
@@ -36,20 +33,13 @@ class FileStorage:
         If another process holds the folder.
     """
 
-    def __init__(self, folder: Path, *, sync: bool = True, lock: bool = True) -> None:
-        self.folder = folder
-        self._sync, self._writes = sync, lock
+    def __init__(self, folder: Path, *, sync: bool = True) -> None:
+        self.folder, self._sync = folder, sync
         self._open: dict[str, int] = {}
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        self._lock = -1
-        if lock:
-            self._hold(folder)
-
-    def _hold(self, folder: Path) -> None:
-        self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.close()
             raise ArchiveError(f"{folder} is in use by another process") from None
@@ -58,13 +48,10 @@ class FileStorage:
         """See `canvass.archive.storage.Storage`; hidden files are left out."""
         return sorted(p.name for p in self.folder.iterdir() if not p.name.startswith("."))
 
-    def size(self, name: str) -> int:
+    def read(self, name: str, offset: int = 0, length: int = -1) -> bytes:
         """See `canvass.archive.storage.Storage`."""
-        return os.fstat(self._file(name)).st_size
-
-    def read(self, name: str, offset: int, length: int) -> bytes:
-        """See `canvass.archive.storage.Storage`."""
-        return os.pread(self._file(name), length, offset)
+        file = self._file(name)
+        return os.pread(file, os.fstat(file).st_size if length < 0 else length, offset)
 
     def create(self, name: str) -> None:
         """See `canvass.archive.storage.Storage`."""
@@ -108,9 +95,7 @@ class FileStorage:
         """See `canvass.archive.storage.Storage`."""
         for name in list(self._open):
             self._forget(name)
-        for descriptor in (self._lock, self._folder):
-            if descriptor >= 0:
-                os.close(descriptor)
+        os.close(self._folder)
 
     def _check(self, name: str) -> None:
         if not _NAME.fullmatch(name):
@@ -120,8 +105,7 @@ class FileStorage:
         found = self._open.get(name)
         if found is None:
             self._check(name)
-            access = os.O_RDWR | os.O_APPEND if self._writes else os.O_RDONLY
-            flags |= access | os.O_CLOEXEC | os.O_NOFOLLOW
+            flags |= os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             found = self._open[name] = os.open(name, flags, 0o644, dir_fd=self._folder)
         return found
 

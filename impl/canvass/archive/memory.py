@@ -87,13 +87,10 @@ class MemoryStorage:
         """See `canvass.archive.storage.Storage`."""
         return sorted(self._names)
 
-    def size(self, name: str) -> int:
+    def read(self, name: str, offset: int = 0, length: int = -1) -> bytes:
         """See `canvass.archive.storage.Storage`."""
-        return len(self._file(name).data)
-
-    def read(self, name: str, offset: int, length: int) -> bytes:
-        """See `canvass.archive.storage.Storage`."""
-        return bytes(self._file(name).data[offset : offset + length])
+        end = None if length < 0 else offset + length
+        return bytes(self._file(name).data[offset:end])
 
     def create(self, name: str) -> None:
         """See `canvass.archive.storage.Storage`."""

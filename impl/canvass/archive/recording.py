@@ -17,7 +17,7 @@ from typing import Final
 from zlib import crc32
 
 from canvass.archive.storage import ArchiveError, DamageError, Storage
-from canvass.log.entries import FRAME_ALIGNMENT, FRAME_HEADER_LENGTH
+from canvass.log.entries import FRAME_ALIGNMENT, FRAME_HEADER_LENGTH, aligned_length
 
 HEADER: Final = struct.Struct("<iIqQII")
 """Length, CRC, position, checksum, bytes not synced before it, recording id (0: the log's)."""
@@ -44,11 +44,6 @@ class Frame:
     """The number of bytes before the entry that were not synced when it was written."""
 
 
-def aligned(length: int) -> int:
-    """The length with padding."""
-    return (length + FRAME_ALIGNMENT - 1) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
-
-
 def chained(checksum: int, position: int, payload: bytes) -> int:
     """The checksum of a recording that is continued with an entry at a position."""
     mixed = blake2b(_CHAINED.pack(checksum, position), digest_size=8)
@@ -69,7 +64,7 @@ def encode_frame(frame: Frame) -> bytes:
         raise ValueError(f"an entry of {len(frame.payload)} bytes is too long")
     header = HEADER.pack(length, 0, frame.position, frame.checksum, frame.unsynced, 0)
     crc = crc32(frame.payload, crc32(memoryview(header)[_CRC_FROM:]))
-    padding = bytes(aligned(length) - length)
+    padding = bytes(aligned_length(len(frame.payload)) - length)
     return b"".join((header[:4], crc.to_bytes(4, "little"), header[8:], frame.payload, padding))
 
 
@@ -88,13 +83,14 @@ def decode_frame(data: bytes | bytearray, offset: int, position: int) -> Frame |
     length, crc, begins, checksum, unsynced, recording_id = HEADER.unpack_from(data, offset)
     if not FRAME_HEADER_LENGTH <= length <= MAX_FRAME_LENGTH:
         return None
-    if begins != position or recording_id or offset + aligned(length) > len(data):
+    aligned = aligned_length(length - FRAME_HEADER_LENGTH)
+    if begins != position or recording_id or offset + aligned > len(data):
         return None
     checked = memoryview(data)[offset + _CRC_FROM : offset + length]
     if crc32(checked) != crc:
         return None
     payload = bytes(data[offset + FRAME_HEADER_LENGTH : offset + length])
-    return Frame(position, position + aligned(length), payload, checksum, unsynced)
+    return Frame(position, position + aligned, payload, checksum, unsynced)
 
 
 SEGMENT_LENGTH: Final = 16 << 20
@@ -148,9 +144,6 @@ class Recording:
     def end(self) -> int:
         """The end of the recording, with unsynced entries."""
         return self._ends[-1] if self._ends else 0
-
-    def __len__(self) -> int:
-        return len(self._ends)
 
     def checksum(self, position: int) -> int | None:
         """The checksum up to a position, or None if no entry ends there."""
@@ -238,15 +231,15 @@ class Recording:
         if not self.is_boundary(position):
             raise ArchiveError(f"no entry ends at {position}: the log cannot be truncated there")
         self._check_tail(position)
-        removed = False
+        end, count = self.end, len(self._starts)
         while self._starts and self._starts[-1] >= position:
-            self._storage.remove(segment_name(self._starts.pop()))
-            removed = True
-        if removed:
+            end = self._starts.pop()
+            self._storage.remove(segment_name(end))
+        if len(self._starts) < count:
             self._storage.sync_folder()
         if self._starts:
             name = segment_name(self._starts[-1])
-            if self._storage.size(name) > position - self._starts[-1]:
+            if end > position:
                 self._storage.truncate(name, position - self._starts[-1])
             self._storage.sync(name)
         keep = bisect_right(self._ends, position)
@@ -347,7 +340,7 @@ class Recording:
 
     def _scan(self, start: int, *, is_last: bool) -> None:
         name = segment_name(start)
-        data = self._storage.read(name, 0, self._storage.size(name))
+        data = self._storage.read(name)
         offset = 0
         while offset < len(data):
             frame = decode_frame(data, offset, start + offset)

@@ -36,12 +36,8 @@ class Storage(Protocol):
         """The names of all files, in order."""
         ...
 
-    def size(self, name: str) -> int:
-        """The size of a file in bytes."""
-        ...
-
-    def read(self, name: str, offset: int, length: int) -> bytes:
-        """Read ``length`` bytes, or fewer at the end of the file."""
+    def read(self, name: str, offset: int = 0, length: int = -1) -> bytes:
+        """Read ``length`` bytes, or fewer at the end of the file; all that follow if it is -1."""
         ...
 
     def create(self, name: str) -> None:

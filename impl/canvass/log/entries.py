@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
-from typing import Any, Final, TypeAlias, get_type_hints
+from typing import Final, TypeAlias, get_args, get_type_hints
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct, convert
 
 FRAME_HEADER_LENGTH: Final = 32
 """The length of the header before each entry of a recording, see `canvass.archive.recording`."""
@@ -56,11 +56,14 @@ STANDBY_FLAG: Final = 1
 
 
 class Record(Struct, frozen=True, array_like=True, tag=True, gc=False, forbid_unknown_fields=True):
-    """A message; for `msgspec` a list of its type and its fields, and nothing after them."""
+    """A message; for `msgspec` a list of its tag and its fields, and nothing after them.
+
+    The tag of a message of the log or of a client is its template id in Aeron's SBE schema.
+    """
 
 
-class SessionMessageHeader(Record, frozen=True):
-    """A message of a client or, with a negative session id, of a service (SBE id 1)."""
+class SessionMessageHeader(Record, frozen=True, tag=1):
+    """A message of a client or, with a negative session id, of a service."""
 
     leadership_term_id: int
     cluster_session_id: int
@@ -68,16 +71,16 @@ class SessionMessageHeader(Record, frozen=True):
     payload: bytes
 
 
-class TimerEvent(Record, frozen=True):
-    """A timer has expired on the leader (SBE id 20)."""
+class TimerEvent(Record, frozen=True, tag=20):
+    """A timer has expired on the leader."""
 
     leadership_term_id: int
     correlation_id: int
     timestamp: int
 
 
-class SessionOpenEvent(Record, frozen=True):
-    """A client has connected and been authenticated (SBE id 21)."""
+class SessionOpenEvent(Record, frozen=True, tag=21):
+    """A client has connected and been authenticated."""
 
     leadership_term_id: int
     correlation_id: int
@@ -88,8 +91,8 @@ class SessionOpenEvent(Record, frozen=True):
     encoded_principal: bytes
 
 
-class SessionCloseEvent(Record, frozen=True):
-    """A client's session has ended (SBE id 22)."""
+class SessionCloseEvent(Record, frozen=True, tag=22):
+    """A client's session has ended."""
 
     leadership_term_id: int
     cluster_session_id: int
@@ -97,8 +100,8 @@ class SessionCloseEvent(Record, frozen=True):
     close_reason: CloseReason
 
 
-class ClusterActionRequest(Record, frozen=True):
-    """All members carry out an action at this position of the log (SBE id 23)."""
+class ClusterActionRequest(Record, frozen=True, tag=23):
+    """All members carry out an action at this position of the log."""
 
     leadership_term_id: int
     log_position: int
@@ -108,8 +111,8 @@ class ClusterActionRequest(Record, frozen=True):
     flags: int
 
 
-class NewLeadershipTermEvent(Record, frozen=True):
-    """The first entry of a leadership term (SBE id 24)."""
+class NewLeadershipTermEvent(Record, frozen=True, tag=24):
+    """The first entry of a leadership term."""
 
     leadership_term_id: int
     log_position: int
@@ -131,21 +134,6 @@ LogMessage: TypeAlias = (
     | NewLeadershipTermEvent
 )
 
-SESSION_MESSAGE_ID: Final = 1
-TIMER_EVENT_ID: Final = 20
-SESSION_OPEN_ID: Final = 21
-SESSION_CLOSE_ID: Final = 22
-CLUSTER_ACTION_ID: Final = 23
-NEW_LEADERSHIP_TERM_ID: Final = 24
-
-_TEMPLATES: Final[dict[int, type[LogMessage]]] = {
-    SESSION_MESSAGE_ID: SessionMessageHeader,
-    TIMER_EVENT_ID: TimerEvent,
-    SESSION_OPEN_ID: SessionOpenEvent,
-    SESSION_CLOSE_ID: SessionCloseEvent,
-    CLUSTER_ACTION_ID: ClusterActionRequest,
-    NEW_LEADERSHIP_TERM_ID: NewLeadershipTermEvent,
-}
 _SHORT: Final = frozenset(
     {"response_stream_id", "flags", "leader_member_id", "log_session_id", "app_version"}
 )
@@ -161,30 +149,24 @@ class LayoutError(ValueError):
 class _Layout:
     """The layout of one class: its fixed fields, and the fields of variable length after them."""
 
-    def __init__(self, template_id: int, kind: type[LogMessage]) -> None:
+    def __init__(self, kind: type[LogMessage]) -> None:
         hints = get_type_hints(kind)
-        self.template_id, self.kind = template_id, kind
+        self.kind, self.template_id = kind, kind.__struct_config__.tag
         self.variable = [(name, hint) for name, hint in hints.items() if hint in (str, bytes)]
         self.fixed = [name for name, hint in hints.items() if hint not in (str, bytes)]
         assert list(hints)[: len(self.fixed)] == self.fixed
-        self.converted = [
-            (place, hints[name])
-            for place, name in enumerate(self.fixed)
-            if issubclass(hints[name], IntEnum)
-        ]
-        four_bytes = {self.fixed[place] for place, _ in self.converted} | _SHORT
-        self.block = struct.Struct(
-            "<" + "".join("i" if name in four_bytes else "q" for name in self.fixed)
-        )
+        codes = ("i" if name in _SHORT or hints[name] is not int else "q" for name in self.fixed)
+        self.block = struct.Struct("<" + "".join(codes))
 
 
-_LAYOUTS: Final = {number: _Layout(number, kind) for number, kind in _TEMPLATES.items()}
-_BY_KIND: Final = {layout.kind: layout for layout in _LAYOUTS.values()}
+_BY_KIND: Final = {kind: _Layout(kind) for kind in get_args(LogMessage)}
+_LAYOUTS: Final = {layout.template_id: layout for layout in _BY_KIND.values()}
 
 
-def template_of(data: bytes) -> int:
-    """The template id of encoded bytes, or -1 if they are too short for a header."""
-    return _HEADER.unpack_from(data)[1] if len(data) >= _HEADER.size else -1
+def kind_of(data: bytes) -> type[LogMessage] | None:
+    """The class of an encoded message, or None if the bytes do not begin like one."""
+    found = _LAYOUTS.get(_HEADER.unpack_from(data)[1]) if len(data) >= _HEADER.size else None
+    return None if found is None else found.kind
 
 
 def encode(message: LogMessage) -> bytes:
@@ -215,47 +197,25 @@ def decode(data: bytes) -> LogMessage:
     LayoutError
         If the bytes are not exactly one message of the log.
     """
-    if len(data) < _HEADER.size:
-        raise LayoutError(f"{len(data)} bytes are no message")
-    length, template_id, schema_id, _ = _HEADER.unpack_from(data)
-    layout = _LAYOUTS.get(template_id)
-    if schema_id != SCHEMA_ID or layout is None:
-        raise LayoutError(f"no message {template_id} of schema {schema_id} is known")
-    if length != layout.block.size or len(data) < _HEADER.size + length:
-        raise LayoutError(f"a {layout.kind.__name__} has no block of {length} bytes")
-    values: list[Any] = list(layout.block.unpack_from(data, _HEADER.size))
     try:
-        for place, kind in layout.converted:
-            values[place] = kind(values[place])
-    except ValueError as error:
-        raise LayoutError(f"in a {layout.kind.__name__}: {error}") from None
-    offset = _HEADER.size + length
-    for name, kind in layout.variable:
-        if name == _REST:
-            found, offset = bytes(data[offset:]), len(data)
-        else:
-            found, offset = _variable(data, offset)
-        values.append(_text(found) if kind is str else found)
-    if offset != len(data):
-        raise LayoutError(f"{len(data) - offset} bytes follow a {layout.kind.__name__}")
-    return layout.kind(*values)
-
-
-def _variable(data: bytes, offset: int) -> tuple[bytes, int]:
-    start = offset + _LENGTH.size
-    if start > len(data):
-        raise LayoutError("a length is missing")
-    end = start + int(_LENGTH.unpack_from(data, offset)[0])
-    if end > len(data):
-        raise LayoutError(f"{end - len(data)} bytes of a field are missing")
-    return bytes(data[start:end]), end
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise LayoutError("a text is not UTF-8") from None
+        length, template_id, schema_id, _ = _HEADER.unpack_from(data)
+        layout = _LAYOUTS[template_id]
+        if (length, schema_id) != (layout.block.size, SCHEMA_ID):
+            raise ValueError(f"a block of {length} bytes in schema {schema_id}")
+        values: list[object] = [template_id, *layout.block.unpack_from(data, _HEADER.size)]
+        offset = _HEADER.size + length
+        for name, kind in layout.variable:
+            size = len(data) - offset
+            if name != _REST:
+                (size,) = _LENGTH.unpack_from(data, offset)
+                offset += _LENGTH.size
+            found, offset = bytes(data[offset : offset + size]), offset + size
+            values.append(found.decode() if kind is str else found)
+        if offset != len(data):
+            raise ValueError(f"the fields end at {offset}")
+        return convert(values, layout.kind)
+    except (struct.error, LookupError, ValueError, MsgspecError) as error:
+        raise LayoutError(f"{len(data)} bytes are no message of the log: {error}") from None
 
 
 def aligned_length(payload_length: int) -> int:
@@ -266,12 +226,12 @@ def aligned_length(payload_length: int) -> int:
 
 def opens_term(data: bytes) -> bool:
     """Whether an encoded log message is the first entry of a term."""
-    return template_of(data) == NEW_LEADERSHIP_TERM_ID
+    return kind_of(data) is NewLeadershipTermEvent
 
 
 def requests_snapshot(data: bytes) -> bool:
     """Whether an encoded log message requests a snapshot of the members."""
-    if template_of(data) != CLUSTER_ACTION_ID:
+    if kind_of(data) is not ClusterActionRequest:
         return False
     message = decode(data)
     return (

@@ -114,7 +114,7 @@ def _sound_frames(storage: MemoryStorage) -> Iterator[Frame]:
     position = checksum = 0
     for start in segment_starts(storage):
         name = segment_name(start)
-        data = storage.read(name, 0, storage.size(name))
+        data = storage.read(name)
         while position - start < len(data):
             frame = decode_frame(data, position - start, position)
             if frame is None or frame.checksum != chained(checksum, position, frame.payload):

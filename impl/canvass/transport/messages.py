@@ -46,7 +46,7 @@ class AdminResponseCode(IntEnum):
     UNAUTHORISED_ACCESS = 2
 
 
-class SessionConnectRequest(Record, frozen=True):
+class SessionConnectRequest(Record, frozen=True, tag=3):
     """Open a session (ingress)."""
 
     correlation_id: Int64
@@ -56,21 +56,21 @@ class SessionConnectRequest(Record, frozen=True):
     encoded_credentials: bytes
 
 
-class SessionCloseRequest(Record, frozen=True):
+class SessionCloseRequest(Record, frozen=True, tag=4):
     """End a session (ingress)."""
 
     leadership_term_id: Int64
     cluster_session_id: Int64
 
 
-class SessionKeepAlive(Record, frozen=True):
+class SessionKeepAlive(Record, frozen=True, tag=5):
     """Keep a session from timing out (ingress)."""
 
     leadership_term_id: Int64
     cluster_session_id: Int64
 
 
-class AdminRequest(Record, frozen=True):
+class AdminRequest(Record, frozen=True, tag=26):
     """Send a request to the cluster itself (ingress)."""
 
     leadership_term_id: Int64
@@ -80,7 +80,7 @@ class AdminRequest(Record, frozen=True):
     payload: bytes
 
 
-class AdminResponse(Record, frozen=True):
+class AdminResponse(Record, frozen=True, tag=27):
     """The result of an `AdminRequest` (egress)."""
 
     cluster_session_id: Int64
@@ -91,7 +91,7 @@ class AdminResponse(Record, frozen=True):
     payload: bytes
 
 
-class SessionEvent(Record, frozen=True):
+class SessionEvent(Record, frozen=True, tag=2):
     """A session is open, redirected, refused or closed (egress)."""
 
     cluster_session_id: Int64
@@ -104,7 +104,7 @@ class SessionEvent(Record, frozen=True):
     """The reason. For a redirect the ingress endpoints, such as ``0=host:port,1=host:port``."""
 
 
-class NewLeaderEvent(Record, frozen=True):
+class NewLeaderEvent(Record, frozen=True, tag=6):
     """Another member leads now, and has taken the session over (egress)."""
 
     leadership_term_id: Int64

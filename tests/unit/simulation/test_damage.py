@@ -27,7 +27,7 @@ def recorded() -> MemoryStorage:
 
 
 def contents(storage: MemoryStorage) -> dict[str, bytes]:
-    return {name: storage.read(name, 0, storage.size(name)) for name in storage.names()}
+    return {name: storage.read(name) for name in storage.names()}
 
 
 @pytest.mark.parametrize("spoil", [faults.rot, faults.stray])
