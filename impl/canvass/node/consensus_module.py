@@ -36,7 +36,6 @@ from canvass.log.entries import (
 from canvass.node.ingress import ClientIngress
 from canvass.node.module_state import (
     ACTION_OF,
-    ClusterSession,
     Control,
     ControlToggle,
     ModuleControlState,
@@ -52,7 +51,6 @@ from canvass.transport.messages import (
     EventCode,
     Ingress,
     NewLeaderEvent,
-    SessionEvent,
 )
 
 SESSION_TIMEOUT_MS: Final = 10_000
@@ -140,6 +138,7 @@ class ConsensusModule:
             self._request_snapshot,
         )
         self.counters: Counter[str] = Counter()
+        """How often something that a caller waits for has occurred."""
         self.time_ms = 0
         self._next: LogMessage | None = None
         self._action: ControlToggle | None = None
@@ -218,7 +217,7 @@ class ConsensusModule:
         if isinstance(message, SessionOpenEvent):
             self.ingress.opened(message.cluster_session_id)
         elif closed is not None:
-            self._event(closed, EventCode.CLOSED, closed.close_reason.name)
+            self.ingress.notify(closed, EventCode.CLOSED, closed.close_reason.name, closed.id)
         elif isinstance(message, ClusterActionRequest):
             toggle, self._action = self._action, None
             self.counters["actions appended"] += 1
@@ -262,7 +261,7 @@ class ConsensusModule:
         """
         left, committed = self.state.sessions, self.committed_state
         for session_id in sorted(left.keys() - committed.sessions.keys()):
-            self._event(left[session_id], EventCode.CLOSED, "election")
+            self.ingress.notify(left[session_id], EventCode.CLOSED, "election", session_id)
         closing = {one.id: one.close_reason for one in left.values() if one.is_closing}
         for _, message in self._uncommitted:
             if isinstance(message, SessionCloseEvent):
@@ -297,12 +296,11 @@ class ConsensusModule:
 
     def join(self, position: int, role: Role) -> None:
         """Let the services follow the log from a position on."""
-        self._join(JoinLog(position, MAX_POSITION, self._settings.member_id, False, role))
+        self._join(JoinLog(position, MAX_POSITION, role))
 
     def replay(self, position: int, stop_position: int) -> None:
         """Let the services follow a replay of this member's recording."""
-        member_id = self._settings.member_id
-        self._join(JoinLog(position, stop_position, member_id, True, Role.FOLLOWER))
+        self._join(JoinLog(position, stop_position, Role.FOLLOWER))
 
     def _join(self, message: JoinLog) -> None:
         for agent in self.agents:
@@ -325,7 +323,6 @@ class ConsensusModule:
                 state.control_state = after
         if self.control.toggle is ControlToggle.SNAPSHOT:
             self.control.toggle = ControlToggle.NEUTRAL
-        self.counters["snapshots"] += 1
 
     def _await_ack(self, agent: ServiceAgent, position: int, *, snapshot: bool) -> ServiceAck:
         """Wait until a service acknowledges a position, as Aeron's module does."""
@@ -390,7 +387,6 @@ class ConsensusModule:
                 continue
             if self.time_ms >= session.last_activity + timeout:
                 session.begin_close(CloseReason.TIMEOUT)
-                self.counters["sessions timed out"] += 1
             elif session.is_new_leader_event_pending:
                 session.is_new_leader_event_pending = False
                 self._send(
@@ -434,15 +430,3 @@ class ConsensusModule:
             term = self.ingress.leadership_term_id
             message = SessionMessageHeader(term, session_id, self.time_ms, payload)
             self._send(session.response_channel, message)
-
-    def _event(self, session: ClusterSession, code: EventCode, detail: str) -> None:
-        event = SessionEvent(
-            session.id,
-            session.correlation_id,
-            self.ingress.leadership_term_id,
-            self.ingress.leader_member_id,
-            code,
-            0,
-            detail,
-        )
-        self._send(session.response_channel, event)

@@ -6,14 +6,15 @@ keeps messages in order. None of this is replicated: an election clears it.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from canvass.log.entries import SessionMessageHeader
-from canvass.node.module_state import ReplicatedState
+from canvass.node.module_state import ClusterSession, ReplicatedState
 from canvass.transport.messages import (
+    PROTOCOL_VERSION,
     AdminRequest,
     AdminResponse,
     AdminResponseCode,
@@ -78,15 +79,12 @@ class ClientIngress:
         self._pending: dict[int, PendingSession] = {}
         self._redirected: deque[SessionConnectRequest] = deque()
         self._rejected: deque[tuple[SessionConnectRequest, str]] = deque()
-        self.counters: Counter[str] = Counter()
 
     def on_message(self, message: Ingress) -> None:
         """Receive a message of a client."""
         if isinstance(message, SessionConnectRequest):
             self._on_connect(message)
-        elif not self.leads:
-            self.counters["ingress messages dropped"] += 1
-        else:
+        elif self.leads:
             self._on_session(message)
 
     def next_admitted(self) -> PendingSession | None:
@@ -99,15 +97,15 @@ class ClientIngress:
     def opened(self, session_id: int) -> None:
         """Notify a client that its session is open."""
         pending = self._pending.pop(session_id)
-        self._event(pending.request, EventCode.OK, "", session_id)
+        self.notify(pending.request, EventCode.OK, "", session_id)
 
     def notify_refused(self) -> None:
         """Send the waiting redirections and rejections; part of the slow tick of every member."""
         while self._redirected:
-            self._event(self._redirected.popleft(), EventCode.REDIRECT, self._endpoints)
+            self.notify(self._redirected.popleft(), EventCode.REDIRECT, self._endpoints)
         while self._rejected:
             request, detail = self._rejected.popleft()
-            self._event(request, EventCode.ERROR, detail)
+            self.notify(request, EventCode.ERROR, detail)
 
     def process_pending(self) -> None:
         """Admit all new clients; part of the slow tick of a leader."""
@@ -121,45 +119,45 @@ class ClientIngress:
         self._pending.clear()
         self._rejected.clear()
 
-    def _event(
-        self, request: SessionConnectRequest, code: EventCode, detail: str, session_id: int = -1
+    def notify(
+        self,
+        client: SessionConnectRequest | ClusterSession,
+        code: EventCode,
+        detail: str,
+        session_id: int = -1,
     ) -> None:
+        """Send a client the state of its session, which has no id before it is open."""
         event = SessionEvent(
             session_id,
-            request.correlation_id,
+            client.correlation_id,
             self.leadership_term_id,
             self.leader_member_id,
             code,
-            request.version,
+            PROTOCOL_VERSION,
             detail,
         )
-        self._send(request.response_channel, event)
+        self._send(client.response_channel, event)
 
     def _on_connect(self, request: SessionConnectRequest) -> None:
         if not self.leads:
-            self.counters["clients redirected"] += 1
             self._redirected.append(request)
             return
         asked = request.response_channel, request.correlation_id
         for session in self.state.sessions.values():
             if (session.response_channel, session.correlation_id) == asked:
                 # The client has sent the request again.
-                self._event(request, EventCode.OK, "", session.id)
+                self.notify(request, EventCode.OK, "", session.id)
                 return
         for pending in self._pending.values():
             if (pending.request.response_channel, pending.request.correlation_id) == asked:
                 return
         session_id = self.state.allocate_id()
         if request.version >> _MAJOR_SHIFT != 1:
-            self._reject(request, "another version of the protocol")
+            self._rejected.append((request, "another version of the protocol"))
         elif len(self.state.sessions) + len(self._pending) >= MAX_SESSIONS:
-            self._reject(request, "there are too many sessions")
+            self._rejected.append((request, "there are too many sessions"))
         else:
             self._pending[session_id] = PendingSession(session_id, request)
-
-    def _reject(self, request: SessionConnectRequest, detail: str) -> None:
-        self.counters["clients rejected"] += 1
-        self._rejected.append((request, detail))
 
     def _on_session(self, message: object) -> None:
         if not isinstance(message, _OF_SESSIONS):
@@ -170,7 +168,6 @@ class ClientIngress:
             or session.is_closing
             or message.leadership_term_id != self.leadership_term_id
         ):
-            self.counters["ingress messages dropped"] += 1
             return
         match message:
             case SessionKeepAlive():
@@ -180,7 +177,5 @@ class ClientIngress:
                 response = AdminResponse(session.id, correlation_id, asked, code, answer, b"")
                 self._send(session.response_channel, response)
             case SessionMessageHeader() | SessionCloseRequest():
-                if len(self.messages) >= MAX_WAITING:
-                    self.counters["ingress messages dropped"] += 1
-                else:
+                if len(self.messages) < MAX_WAITING:
                     self.messages.append(message)

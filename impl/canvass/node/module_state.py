@@ -130,9 +130,7 @@ class ClusterSession:
 
     id: int
     correlation_id: int
-    response_stream_id: int
     response_channel: str
-    encoded_principal: bytes
     is_closing: bool = False
     close_reason: CloseReason = CloseReason.CLIENT_ACTION
     last_activity: int = 0
@@ -272,9 +270,7 @@ class ReplicatedState:
                 self.sessions[session_id] = ClusterSession(
                     session_id,
                     message.correlation_id,
-                    message.response_stream_id,
                     message.response_channel,
-                    message.encoded_principal,
                     last_activity=message.timestamp,
                 )
                 self.next_session_id = max(self.next_session_id, session_id + 1)

@@ -233,7 +233,7 @@ class _Reports:
             node.steps,
             round(node.stalls.max_cycle_time_ns / 1e6, 1),
             node.stalls.exceeded_count,
-            {**module.counters, **module.ingress.counters},
+            dict(module.counters),
         )
 
 

@@ -109,7 +109,6 @@ class ServiceAgent:
         self.timestamp = 0
         self._sessions: dict[int, ClientSession] = {}
         self._joining: JoinLog | None = None
-        self._ack_id = 0
         self._adapter = BoundedLogAdapter(log, position)
         content = None if snapshot is None else self._restore(snapshot, position)
         service.on_start(self, content)
@@ -156,7 +155,7 @@ class ServiceAgent:
             )
         self._joining = None
         self._adapter.max_log_position = join.max_log_position
-        self._acknowledge()
+        self.outbox.append(ServiceAck(self.log_position))
         self._become(join.role)
         return True
 
@@ -164,11 +163,6 @@ class ServiceAgent:
         if role is not self.role:
             self.role = role
             self.service.on_role_change(role)
-
-    def _acknowledge(self, snapshot: bytes | None = None) -> None:
-        ack = ServiceAck(self.log_position, self.timestamp, self._ack_id, self.service_id, snapshot)
-        self._ack_id += 1
-        self.outbox.append(ack)
 
     # The log.
 
@@ -197,7 +191,7 @@ class ServiceAgent:
             case ClusterActionRequest():
                 asked = message.action is ClusterAction.SNAPSHOT
                 if asked and not message.flags & STANDBY_FLAG:
-                    self._acknowledge(self._snapshot())
+                    self.outbox.append(ServiceAck(self.log_position, self._snapshot()))
 
     def _on_session_message(self, message: SessionMessageHeader) -> None:
         session_id = message.cluster_session_id

@@ -21,9 +21,6 @@ class JoinLog:
     """The position to begin at, up to which the service has processed the log."""
     max_log_position: int
     """The position to end at."""
-    member_id: int
-    is_startup: bool
-    """The stream is a replay."""
     role: Role
 
 
@@ -32,10 +29,6 @@ class ServiceAck:
     """A service has joined the log or taken a snapshot at a position."""
 
     log_position: int
-    timestamp: int
-    ack_id: int
-    """Counts the acknowledgements of a service from 0."""
-    service_id: int
     snapshot: bytes | None = None
     """The snapshot, or None if the service has joined the log. Aeron names a recording instead."""
 

@@ -114,7 +114,7 @@ def agent_of(
 
 
 def replay(recording: Recording, start: int = 0) -> JoinLog:
-    return JoinLog(start, recording.end, 2, True, Role.FOLLOWER)
+    return JoinLog(start, recording.end, Role.FOLLOWER)
 
 
 def work(agent: ServiceAgent, commit_position: int) -> None:
@@ -160,11 +160,11 @@ def test_a_join_is_acknowledged_at_the_position_of_the_service(recording: Record
     agent.inbox.append(replay(recording))
     agent.do_work(0)
     work(agent, recording.end)
-    agent.inbox.append(JoinLog(recording.end, FOREVER, 2, False, Role.LEADER))
+    agent.inbox.append(JoinLog(recording.end, FOREVER, Role.LEADER))
     work(agent, recording.end)
     joined = [ack for ack in acks(agent) if ack.snapshot is None]
 
-    assert [(ack.log_position, ack.ack_id) for ack in joined] == [(0, 0), (recording.end, 2)]
+    assert [ack.log_position for ack in joined] == [0, recording.end]
 
 
 def test_a_replay_is_processed_to_its_end_before_the_next_log_is_joined(
@@ -172,7 +172,7 @@ def test_a_replay_is_processed_to_its_end_before_the_next_log_is_joined(
 ) -> None:
     agent, witness, _ = agent_of(recording)
     agent.inbox.append(replay(recording))
-    agent.inbox.append(JoinLog(recording.end, FOREVER, 2, False, Role.LEADER))
+    agent.inbox.append(JoinLog(recording.end, FOREVER, Role.LEADER))
     agent.do_work(0)
     assert agent.role is Role.FOLLOWER
     work(agent, recording.end)
@@ -182,7 +182,7 @@ def test_a_replay_is_processed_to_its_end_before_the_next_log_is_joined(
 
 def test_only_a_leaders_service_answers(recording: Recording) -> None:
     agent, witness, sent = agent_of(recording)
-    agent.inbox.append(JoinLog(0, FOREVER, 2, False, Role.LEADER))
+    agent.inbox.append(JoinLog(0, FOREVER, Role.LEADER))
     work(agent, recording.end)
 
     assert sent == [(1, b"answer")]
