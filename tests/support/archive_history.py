@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from canvass.archive.archive import Archive, Snapshot
+from canvass.archive.archive import Archive
 from canvass.cluster.member import TermEntry
 
 SMALL_SEGMENT = 256
@@ -63,7 +63,7 @@ def snapshot(content: bytes) -> Operation:
     def do(archive: Archive) -> None:
         position = archive.recording.end
         parts = {-1: b"module " + content, 0: content}
-        archive.write_snapshot(Snapshot(0, 0, position, parts))
+        archive.write_snapshot(0, 0, position, parts)
 
     return do, lambda disk: replace(disk, snapshot=content)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
 
@@ -108,17 +107,6 @@ _STATE_MAGIC: Final = b"CVARCHIV"
 _SNAPSHOT_MAGIC: Final = b"CVSNAPSH"
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A snapshot of the consensus module and of all services."""
-
-    leadership_term_id: int
-    term_base_log_position: int
-    log_position: int
-    parts: Mapping[int, bytes]
-    """The parts by service id; the consensus module has -1."""
-
-
 class Archive:
     """The archive of one member.
 
@@ -149,19 +137,12 @@ class Archive:
 
     def found(self, rules: Rules) -> Member:
         """The protocol state that a restart finds."""
-        kept, position = self.kept, self.recording.end
+        kept = self.kept
+        disk = kept.candidate_term_id, kept.terms, self.recording.end
         if not kept.snapshots:
-            return persistent_member(rules, kept.candidate_term_id, kept.terms, position)
-        last = kept.snapshots[-1]
-        return persistent_member(
-            rules,
-            kept.candidate_term_id,
-            kept.terms,
-            position,
-            last.leadership_term_id,
-            last.term_base_log_position,
-            last.log_position,
-        )
+            return persistent_member(rules, *disk)
+        term, base, position, _ = msgspec.structs.astuple(kept.snapshots[-1])
+        return persistent_member(rules, *disk, term, base, position)
 
     def change(self, kept: Kept, truncate_position: int = NULL_VALUE) -> None:
         """Keep other data, and truncate the log unless the position is -1: both or neither."""
@@ -171,43 +152,36 @@ class Archive:
         elif truncate_position != NULL_VALUE:
             self.recording.truncate(truncate_position)
 
-    def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Write a snapshot: first its parts, then its entry in the recording log."""
-        position = snapshot.log_position
-        for service_id, data in sorted(snapshot.parts.items()):
+    def write_snapshot(
+        self, term: int, base: int, position: int, parts: Mapping[int, bytes]
+    ) -> None:
+        """Write a snapshot: first its parts by service id, then its entry in the recording log."""
+        for service_id, data in sorted(parts.items()):
             name = _snapshot_name(position, service_id)
             write_sealed(self._storage, name, _SNAPSHOT_MAGIC, data)
-        entry = SnapshotEntry(
-            snapshot.leadership_term_id,
-            snapshot.term_base_log_position,
-            position,
-            tuple(sorted(snapshot.parts)),
-        )
+        entry = SnapshotEntry(term, base, position, tuple(sorted(parts)))
         others = (one for one in self.kept.snapshots if one.log_position != position)
         entries = sorted((*others, entry), key=lambda one: one.log_position)
         self._keep(replace(self.kept, snapshots=tuple(entries)))
 
-    def last_snapshot(self) -> Snapshot | None:
-        """Read the newest snapshot.
+    def last_snapshot(self) -> tuple[int, dict[int, bytes]]:
+        """Read the position and the parts of the newest snapshot; 0 and no parts if there is none.
 
         Raises
         ------
         ArchiveError
-            If a part of it is missing.
+            If a part is missing or damaged.
         """
         if not self.kept.snapshots:
-            return None
-        last = self.kept.snapshots[-1]
-        parts = {}
+            return 0, {}
+        last, parts = self.kept.snapshots[-1], {}
         for service_id in last.service_ids:
             name = _snapshot_name(last.log_position, service_id)
             data = read_sealed(self._storage, name, _SNAPSHOT_MAGIC)
             if data is None:
                 raise ArchiveError(f"the recording log names {name}, which is missing")
             parts[service_id] = data
-        return Snapshot(
-            last.leadership_term_id, last.term_base_log_position, last.log_position, parts
-        )
+        return last.log_position, parts
 
     def close(self) -> None:
         """Close the storage."""

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from canvass.archive.archive import MODULE_SERVICE_ID, Archive, Snapshot
+from canvass.archive.archive import MODULE_SERVICE_ID, Archive
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
@@ -102,19 +102,16 @@ class ConsensusModule:
         self.state = self.committed_state = ReplicatedState(len(services))
         self._uncommitted: deque[tuple[int, LogMessage]] = deque()
         """The messages that this leader has appended, each with the position of its end."""
-        snapshot = archive.last_snapshot()
-        position = 0 if snapshot is None else snapshot.log_position
-        parts = {} if snapshot is None else snapshot.parts
-        if snapshot is not None:
-            known = sorted(set(parts) - {MODULE_SERVICE_ID})
-            if known != list(range(len(services))):
-                raise ArchiveError(
-                    f"the snapshot at {position} is of services {known}, and {len(services)} run"
-                )
+        position, parts = archive.last_snapshot()
+        known = sorted(set(parts) - {MODULE_SERVICE_ID})
+        if parts and known != list(range(len(services))):
+            raise ArchiveError(
+                f"the snapshot at {position} is of services {known}, and {len(services)} run"
+            )
         self.commit_position = position
         """The position up to which the module has processed the log, and the services may."""
         try:
-            if snapshot is not None:
+            if parts:
                 self.state.restore(parts[MODULE_SERVICE_ID])
             self.agents = [
                 ServiceAgent(
@@ -315,7 +312,7 @@ class ConsensusModule:
             ack = self._await_ack(agent, position, snapshot=True)
             parts[agent.service_id] = ack.snapshot or b""
         parts[MODULE_SERVICE_ID] = self.committed_state.snapshot()
-        self._archive.write_snapshot(Snapshot(term, base, position, parts))
+        self._archive.write_snapshot(term, base, position, parts)
         ends = self.control.toggle is ControlToggle.SHUTDOWN
         for state in self._states():
             if state.control_state is ModuleControlState.SNAPSHOT:

@@ -22,12 +22,12 @@ BOUNDARIES = 90
 def found(storage: MemoryStorage) -> Disk:
     archive = Archive(storage, SMALL_SEGMENT)
     recording = archive.recording
-    last = archive.last_snapshot()
+    _, parts = archive.last_snapshot()
     return Disk(
         tuple(frame.payload for frame in recording.replay(0, recording.end)),
         archive.kept.candidate_term_id,
         archive.kept.terms,
-        b"" if last is None else last.parts[0],
+        parts.get(0, b""),
     )
 
 
