@@ -173,15 +173,11 @@ class Clients:
     def send_egress(self, i: int, channel: str, message: Egress) -> None:
         """Send a message of member ``i`` to a client."""
         client = self._members[int(channel.removeprefix("client:"))]
-        self._network.send(
-            self._events.now_ns, i, channel, CLIENTS, lambda: client.on_egress(message)
-        )
+        self._network.send(i, channel, CLIENTS, lambda: client.on_egress(message))
 
     def _send_ingress(self, k: int, endpoint: str, message: Ingress) -> None:
         i = int(endpoint.removeprefix("member:"))
-        self._network.send(
-            self._events.now_ns, f"client:{k}", i, CLIENTS, lambda: self._deliver(i, message)
-        )
+        self._network.send(f"client:{k}", i, CLIENTS, lambda: self._deliver(i, message))
 
     # Checks.
 

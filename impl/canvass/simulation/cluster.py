@@ -364,7 +364,7 @@ class SimulatedCluster:
         self, events: Events, recorders: Sequence[StepRecorder], step: StepFunction
     ) -> None:
         self.events, self.monitors = events, Monitors(events)
-        self.network = Network(events.options, events.counts, events.schedule)
+        self.network = Network(events)
         self.clients = Clients(events, self.network, self._deliver)
         given = [*recorders, *[None] * events.options.member_count]
         self.members = [
@@ -393,7 +393,7 @@ class SimulatedCluster:
                 take(target)
                 self.wake(j, self.events.now_ns)
 
-        self.network.send(self.events.now_ns, i, j, stream, arrive)
+        self.network.send(i, j, stream, arrive)
 
     def _deliver(self, i: int, message: Ingress) -> None:
         node = self.members[i].node

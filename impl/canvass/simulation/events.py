@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
-from canvass.cluster.effects import Send
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import AppendPosition, CanvassPosition, CommitPosition, Message
 from canvass.cluster.outcome import Outcome
@@ -103,13 +102,9 @@ class HeartbeatMonitor:
     def step(self, i: int, now_ns: int, before: Member, outcome: Outcome) -> None:
         """Note a step of member ``i`` if it changes the state or sends the message that is due."""
         after = outcome.next
-        if after.election_state is not before.election_state or after.role is not before.role:
-            self._since_ns[i] = now_ns
-            return
         due = self._due(after)
-        if due is not None and any(
-            isinstance(effect, Send) and isinstance(effect.message, due[0])
-            for effect in outcome.effects
+        if (after.election_state, after.role) != (before.election_state, before.role) or (
+            due is not None and any(isinstance(send.message, due[0]) for send in outcome.sends)
         ):
             self._since_ns[i] = now_ns
 

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from canvass.simulation.options import Options, rng_of
+from canvass.simulation.events import Events
+from canvass.simulation.options import rng_of
 
 CONSENSUS: Final = "consensus"
 LOG: Final = "log"
@@ -29,23 +30,14 @@ class Network:
 
     Parameters
     ----------
-    options
-        The options of the run.
-    fired
-        Counts how often each fault has occurred.
-    schedule
-        Schedules an event at a time.
+    events
+        The events of the run: a message arrives as one of them.
     """
 
-    def __init__(
-        self,
-        options: Options,
-        fired: Counter[str],
-        schedule: Callable[[int, Callable[[], object]], None],
-    ) -> None:
-        self._options, self._fired, self._schedule = options, fired, schedule
-        self._rng: random.Random = rng_of(options.seed, "network")
-        self._duplicates: random.Random = rng_of(options.seed, "duplicates")
+    def __init__(self, events: Events) -> None:
+        self._events, self._options = events, events.options
+        self._rng: random.Random = rng_of(events.options.seed, "network")
+        self._duplicates: random.Random = rng_of(events.options.seed, "duplicates")
         self._cuts: Counter[Cut] = Counter()
         self._last_arrival_ns: dict[Cut, int] = {}
         self.calm = False
@@ -73,30 +65,25 @@ class Network:
         return self.works(sender, receiver, CONSENSUS) and self.works(receiver, sender, CONSENSUS)
 
     def send(
-        self,
-        now_ns: int,
-        sender: int | str,
-        receiver: int | str,
-        stream: str,
-        arrive: Callable[[], object],
+        self, sender: int | str, receiver: int | str, stream: str, arrive: Callable[[], object]
     ) -> bool:
         """Send a message, which calls ``arrive`` when it arrives. Return false if it is lost."""
-        faults, rng = self._options.faults, self._rng
+        faults, rng, counts = self._options.faults, self._rng, self._events.counts
         if stream != CLIENTS and self._cuts[sender, receiver, stream] > 0:
-            self._fired["message lost in a cut"] += 1
+            counts["message lost in a cut"] += 1
             return False
         delay_ns = int(self._options.network_delay_ns * (0.5 + rng.random()))
         if not self.calm:
             if faults.drop_probability and rng.random() < faults.drop_probability:
-                self._fired["message dropped"] += 1
+                counts["message dropped"] += 1
                 return False
             if faults.delay_tail_probability and rng.random() < faults.delay_tail_probability:
-                self._fired["message late"] += 1
+                counts["message late"] += 1
                 delay_ns = int(delay_ns * 1_000 ** rng.random())
         channel = sender, receiver, stream
-        arrival_ns = max(now_ns + delay_ns, self._last_arrival_ns.get(channel, 0))
+        arrival_ns = max(self._events.now_ns + delay_ns, self._last_arrival_ns.get(channel, 0))
         self._last_arrival_ns[channel] = arrival_ns
-        self._schedule(arrival_ns, arrive)
+        self._events.schedule(arrival_ns, arrive)
         if stream != CONSENSUS and not self.calm and faults.duplicate_probability:
             self._send_again(arrival_ns, arrive)
         return True
@@ -105,6 +92,6 @@ class Network:
         """Draw whether a message arrives a second time; later messages may overtake it."""
         rng = self._duplicates
         if rng.random() < self._options.faults.duplicate_probability:
-            self._fired["duplicate message"] += 1
+            self._events.counts["duplicate message"] += 1
             late_ns = int(self._options.network_delay_ns * 1_000 ** rng.random())
-            self._schedule(arrival_ns + late_ns, arrive)
+            self._events.schedule(arrival_ns + late_ns, arrive)

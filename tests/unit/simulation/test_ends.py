@@ -18,7 +18,7 @@ Answers = list[dict[int, int]]
 
 def clients_with(answers: Answers, offered: list[int]) -> tuple[Clients, Events]:
     events = Events(Options(1))
-    network = Network(events.options, events.counts, events.schedule)
+    network = Network(events)
     clients = Clients(events, network, lambda _, __: None)
     clients.answers, clients.offered = answers, offered
     return clients, events

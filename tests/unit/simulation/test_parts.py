@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from canvass.cluster.core import step
 from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
+from canvass.simulation.events import Events
 from canvass.simulation.faults import links_of
 from canvass.simulation.healing import reasons
 from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Network
@@ -20,21 +22,20 @@ from canvass.simulation.options import CUT_KINDS, MUTE, Faults, Options
 RULES = Rules.of("hardened")
 
 
-class Net:
-    """A network, with what has arrived of what was sent."""
+class Net(Events):
+    """A network, with what has arrived of what was sent: the number of a message is its time."""
 
     def __init__(self, **faults: float) -> None:
+        super().__init__(Options(1, faults=Faults(**faults)))  # type: ignore[arg-type]
         self.due: list[tuple[int, int]] = []
-        self.counts: Counter[str] = Counter()
-        self.net = Network(
-            Options(1, faults=Faults(**faults)),  # type: ignore[arg-type]
-            self.counts,
-            lambda at_ns, _: self.due.append((at_ns, self.number)),
-        )
+        self.net = Network(self)
+
+    def schedule(self, at_ns: int, what: Callable[[], object]) -> None:
+        self.due.append((at_ns, self.now_ns))
 
     def send(self, number: int, stream: str = CONSENSUS, i: int = 0, j: int = 1) -> bool:
-        self.number = number
-        return self.net.send(number, i, j, stream, lambda: None)
+        self.now_ns = number
+        return self.net.send(i, j, stream, lambda: None)
 
 
 def test_messages_of_a_channel_arrive_in_order_however_late() -> None:
