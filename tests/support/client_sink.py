@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from canvass.cluster.member import Role
 from canvass.services.service import ClientSession
 
 SESSION = ClientSession(4, 1, "client:1", b"")
@@ -11,13 +10,10 @@ SESSION = ClientSession(4, 1, "client:1", b"")
 class Sink:
     """A cluster that keeps the messages to clients."""
 
-    member_id, service_id, role, log_position = 0, 0, Role.LEADER, 0
+    log_position = 0
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
-
-    def client_sessions(self) -> tuple[ClientSession, ...]:
-        return (SESSION,)
 
     def offer(self, cluster_session_id: int, payload: bytes) -> None:
         assert cluster_session_id == SESSION.id

@@ -44,7 +44,7 @@ from canvass.node.module_state import (
 )
 from canvass.node.streams import MAX_POSITION
 from canvass.services.agent import ServiceAgent
-from canvass.services.service import ClusteredService, JoinLog, ServiceAck
+from canvass.services.service import ClusteredService, ServiceAck
 from canvass.transport.messages import (
     AdminResponseCode,
     Egress,
@@ -116,7 +116,6 @@ class ConsensusModule:
             self.agents = [
                 ServiceAgent(
                     number,
-                    settings.member_id,
                     service,
                     archive.recording,
                     self._on_service_egress,
@@ -291,26 +290,19 @@ class ConsensusModule:
 
     # Services.
 
-    def join(self, position: int, role: Role) -> None:
-        """Let the services follow the log from a position on."""
-        self._join(JoinLog(position, MAX_POSITION, role))
-
-    def replay(self, position: int, stop_position: int) -> None:
-        """Let the services follow a replay of this member's recording."""
-        self._join(JoinLog(position, stop_position, Role.FOLLOWER))
-
-    def _join(self, message: JoinLog) -> None:
+    def join(self, position: int, role: Role, stop_position: int = MAX_POSITION) -> None:
+        """Let the services follow the log, or a replay up to a position, from a position on."""
         for agent in self.agents:
-            agent.inbox.append(message)
-        for agent in self.agents:
-            self._await_ack(agent, message.log_position, snapshot=False)
+            agent.join(position, stop_position, role, self.commit_position)
+            while self._poll_service(agent) is not None:
+                pass  # A snapshot that the module has not taken.
 
     def take_snapshot(self, term: int, base: int, position: int) -> None:
         """Write a snapshot of the module and of all services at a position."""
         parts = {MODULE_SERVICE_ID: b""}
         for agent in self.agents:
-            ack = self._await_ack(agent, position, snapshot=True)
-            parts[agent.service_id] = ack.snapshot or b""
+            ack = self._await_ack(agent, position)
+            parts[agent.service_id] = ack.snapshot
         parts[MODULE_SERVICE_ID] = self.committed_state.snapshot()
         self._archive.write_snapshot(term, base, position, parts)
         ends = self.control.toggle is ControlToggle.SHUTDOWN
@@ -321,8 +313,8 @@ class ConsensusModule:
         if self.control.toggle is ControlToggle.SNAPSHOT:
             self.control.toggle = ControlToggle.NEUTRAL
 
-    def _await_ack(self, agent: ServiceAgent, position: int, *, snapshot: bool) -> ServiceAck:
-        """Wait until a service acknowledges a position, as Aeron's module does."""
+    def _await_ack(self, agent: ServiceAgent, position: int) -> ServiceAck:
+        """Wait until a service has taken a snapshot at a position, as Aeron's module does."""
         while True:
             ack = self._poll_service(agent)
             if ack is None:
@@ -331,7 +323,7 @@ class ConsensusModule:
                         f"service {agent.service_id} has processed the log up to"
                         f" {agent.log_position}, and cannot reach {position}"
                     )
-            elif ack.log_position == position and (ack.snapshot is not None) == snapshot:
+            elif ack.log_position == position:
                 return ack
             elif ack.log_position > position:
                 raise ArchiveError(f"service {agent.service_id} acknowledges {ack.log_position}")

@@ -347,7 +347,7 @@ class Node:
             case asked.JoinLog(position):
                 module.join(position, after.role)
             case asked.StartReplay(position, stop_position):
-                module.replay(position, stop_position)
+                module.join(position, Role.FOLLOWER, stop_position)
             case asked.AdvanceCommit(position):
                 module.committed(position)
             case asked.RollBack():

@@ -32,7 +32,6 @@ from canvass.services.service import (
     ClientSession,
     ClusteredService,
     FromService,
-    JoinLog,
     ScheduleTimer,
     ServiceAck,
     ServiceMessage,
@@ -52,11 +51,6 @@ class BoundedLogAdapter:
         self.position = position
         self.max_log_position = NULL_VALUE
         """The end of the stream for this reader, or -1 without a stream."""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the stream is read to its end."""
-        return self.position >= self.max_log_position
 
     def poll(self, commit_position: int, on_entry: Callable[[LogMessage], None]) -> int:
         """Deliver entries up to the commit position. Return their number."""
@@ -93,22 +87,18 @@ class ServiceAgent:
     def __init__(
         self,
         service_id: int,
-        member_id: int,
         service: ClusteredService,
         log: Recording,
         egress: Callable[[int, bytes], None],
         snapshot: bytes | None = None,
         position: int = 0,
     ) -> None:
-        self.service_id, self.member_id = service_id, member_id
-        self.service = service
+        self.service_id, self.service = service_id, service
         self._egress = egress
-        self.inbox: deque[JoinLog] = deque()
         self.outbox: deque[FromService] = deque()
         self.role = Role.FOLLOWER
         self.timestamp = 0
         self._sessions: dict[int, ClientSession] = {}
-        self._joining: JoinLog | None = None
         self._adapter = BoundedLogAdapter(log, position)
         content = None if snapshot is None else self._restore(snapshot, position)
         service.on_start(self, content)
@@ -120,44 +110,35 @@ class ServiceAgent:
 
     def do_work(self, commit_position: int) -> bool:
         """Do one cycle. Return whether there was anything to do."""
-        worked = self._poll_module()
-        worked = self._adapter.poll(commit_position, self._on_entry) > 0 or worked
-        return self._join_when_done() or worked
+        return self._adapter.poll(commit_position, self._on_entry) > 0
 
     def terminate(self) -> None:
         """Tell the service that the process ends."""
         self.service.on_terminate()
 
-    # The module's messages.
+    def join(self, position: int, stop_position: int, role: Role, commit_position: int) -> None:
+        """Process the log up to a position, and follow another stream from there on.
 
-    def _poll_module(self) -> bool:
-        if self._joining is not None or not self.inbox:
-            return False
-        self._joining = self.inbox.popleft()
-        if self._adapter.max_log_position != NULL_VALUE:
-            self._adapter.max_log_position = self._joining.log_position
-        return True
+        This is Aeron's JoinLog and the ServiceAck of the service.
 
-    def _join_when_done(self) -> bool:
-        """Leave the stream once it is read to its end, and join the next one."""
-        join = self._joining
-        if join is None:
-            return False
-        if self._adapter.max_log_position != NULL_VALUE:
-            if not self._adapter.is_done:
-                return False
-            self._adapter.max_log_position = NULL_VALUE
+        Raises
+        ------
+        ArchiveError
+            If the service has processed more, or cannot process as much.
+        """
+        adapter = self._adapter
+        if adapter.max_log_position != NULL_VALUE:
+            adapter.max_log_position = position
+            while adapter.poll(commit_position, self._on_entry):
+                pass
             self._become(Role.FOLLOWER)
-        if join.log_position != self.log_position:
+        if position != self.log_position:
             raise ArchiveError(
                 f"service {self.service_id} has processed the log up to {self.log_position}, and "
-                f"cannot join it at {join.log_position}"
+                f"cannot join it at {position}"
             )
-        self._joining = None
-        self._adapter.max_log_position = join.max_log_position
-        self.outbox.append(ServiceAck(self.log_position))
-        self._become(join.role)
-        return True
+        adapter.max_log_position = stop_position
+        self._become(role)
 
     def _become(self, role: Role) -> None:
         if role is not self.role:
@@ -201,10 +182,6 @@ class ServiceAgent:
 
     # Requests of the service.
 
-    def client_sessions(self) -> tuple[ClientSession, ...]:
-        """See `canvass.services.service.Cluster`."""
-        return tuple(self._sessions[key] for key in sorted(self._sessions))
-
     def offer(self, cluster_session_id: int, payload: bytes) -> None:
         """See `canvass.services.service.Cluster`."""
         if self.role is Role.LEADER:
@@ -222,7 +199,8 @@ class ServiceAgent:
 
     def _snapshot(self) -> bytes:
         content = self.service.on_take_snapshot()
-        written = self.log_position, self.timestamp, self.client_sessions(), content
+        sessions = tuple(self._sessions[key] for key in sorted(self._sessions))
+        written = self.log_position, self.timestamp, sessions, content
         return msgspec.msgpack.encode(written)
 
     def _restore(self, snapshot: bytes, position: int) -> bytes:

@@ -14,23 +14,12 @@ from canvass.log.entries import CloseReason, NewLeadershipTermEvent
 
 
 @dataclass(frozen=True, slots=True)
-class JoinLog:
-    """Follow a log stream, or a replay of the member's recording."""
-
-    log_position: int
-    """The position to begin at, up to which the service has processed the log."""
-    max_log_position: int
-    """The position to end at."""
-    role: Role
-
-
-@dataclass(frozen=True, slots=True)
 class ServiceAck:
-    """A service has joined the log or taken a snapshot at a position."""
+    """A service has taken a snapshot at a position."""
 
     log_position: int
-    snapshot: bytes | None = None
-    """The snapshot, or None if the service has joined the log. Aeron names a recording instead."""
+    snapshot: bytes
+    """Aeron names a recording instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +55,8 @@ class Cluster(Protocol):
     """The cluster as a service can use it within its callbacks."""
 
     @property
-    def member_id(self) -> int:
-        """The member that the service runs on. No answer of a service may depend on it."""
-        ...
-
-    @property
-    def service_id(self) -> int:
-        """The id of this service in the cluster, from 0."""
-        ...
-
-    @property
-    def role(self) -> Role:
-        """The present role of the member."""
-        ...
-
-    @property
     def log_position(self) -> int:
         """The position up to which the service has processed the log."""
-        ...
-
-    def client_sessions(self) -> tuple[ClientSession, ...]:
-        """The open sessions, by rising id."""
         ...
 
     def offer(self, cluster_session_id: int, payload: bytes) -> None:

@@ -26,7 +26,6 @@ from canvass.services.service import (
     ClientSession,
     Cluster,
     ClusteredService,
-    JoinLog,
     ServiceAck,
     ServiceMessage,
 )
@@ -108,13 +107,13 @@ def agent_of(
 ) -> tuple[ServiceAgent, Witness, list[tuple[int, bytes]]]:
     witness, sent = Witness(), list[tuple[int, bytes]]()
     agent = ServiceAgent(
-        0, 2, witness, recording, lambda k, data: sent.append((k, data)), snapshot, position
+        0, witness, recording, lambda k, data: sent.append((k, data)), snapshot, position
     )
     return agent, witness, sent
 
 
-def replay(recording: Recording, start: int = 0) -> JoinLog:
-    return JoinLog(start, recording.end, Role.FOLLOWER)
+def replay(agent: ServiceAgent, recording: Recording, start: int = 0) -> None:
+    agent.join(start, recording.end, Role.FOLLOWER, start)
 
 
 def work(agent: ServiceAgent, commit_position: int) -> None:
@@ -128,7 +127,7 @@ def acks(agent: ServiceAgent) -> list[ServiceAck]:
 
 def test_the_whole_log_is_replayed_as_a_follower(recording: Recording) -> None:
     agent, witness, sent = agent_of(recording)
-    agent.inbox.append(replay(recording))
+    replay(agent, recording)
     work(agent, recording.end)
 
     assert tuple(witness.calls) == CALLS
@@ -144,7 +143,7 @@ def test_nothing_is_processed_before_the_service_has_joined(recording: Recording
 
 def test_nothing_beyond_the_commit_position_is_processed(recording: Recording) -> None:
     agent, witness, _ = agent_of(recording)
-    agent.inbox.append(replay(recording))
+    replay(agent, recording)
     ends = [frame.end for frame in recording.replay(0, recording.end)]
     for count, end in enumerate(ends):
         work(agent, end - 32)
@@ -155,34 +154,21 @@ def test_nothing_beyond_the_commit_position_is_processed(recording: Recording) -
     assert tuple(witness.calls) == CALLS
 
 
-def test_a_join_is_acknowledged_at_the_position_of_the_service(recording: Recording) -> None:
-    agent, _, _ = agent_of(recording)
-    agent.inbox.append(replay(recording))
-    agent.do_work(0)
-    work(agent, recording.end)
-    agent.inbox.append(JoinLog(recording.end, FOREVER, Role.LEADER))
-    work(agent, recording.end)
-    joined = [ack for ack in acks(agent) if ack.snapshot is None]
-
-    assert [ack.log_position for ack in joined] == [0, recording.end]
-
-
 def test_a_replay_is_processed_to_its_end_before_the_next_log_is_joined(
     recording: Recording,
 ) -> None:
     agent, witness, _ = agent_of(recording)
-    agent.inbox.append(replay(recording))
-    agent.inbox.append(JoinLog(recording.end, FOREVER, Role.LEADER))
+    replay(agent, recording)
     agent.do_work(0)
     assert agent.role is Role.FOLLOWER
-    work(agent, recording.end)
+    agent.join(recording.end, FOREVER, Role.LEADER, recording.end)
 
     assert tuple(witness.calls) == (*CALLS, "role LEADER")
 
 
 def test_only_a_leaders_service_answers(recording: Recording) -> None:
     agent, witness, sent = agent_of(recording)
-    agent.inbox.append(JoinLog(0, FOREVER, Role.LEADER))
+    agent.join(0, FOREVER, Role.LEADER, 0)
     work(agent, recording.end)
 
     assert sent == [(1, b"answer")]
@@ -191,7 +177,7 @@ def test_only_a_leaders_service_answers(recording: Recording) -> None:
 
 def test_every_members_service_offers_to_the_log(recording: Recording) -> None:
     agent, _, _ = agent_of(recording)
-    agent.inbox.append(replay(recording))
+    replay(agent, recording)
     work(agent, recording.end)
     offered = [one.payload for one in agent.outbox if isinstance(one, ServiceMessage)]
 
@@ -200,26 +186,21 @@ def test_every_members_service_offers_to_the_log(recording: Recording) -> None:
 
 def test_a_service_at_another_position_does_not_join(recording: Recording) -> None:
     agent, _, _ = agent_of(recording)
-    agent.inbox.append(replay(recording, start=96))
-
     with pytest.raises(
         ArchiveError, match="has processed the log up to 0, and cannot join it at 96"
     ):
-        agent.do_work(0)
+        replay(agent, recording, start=96)
 
 
 def test_a_service_takes_a_snapshot_at_the_action_and_continues(
     recording: Recording,
 ) -> None:
     agent, witness, _ = agent_of(recording)
-    agent.inbox.append(replay(recording))
+    replay(agent, recording)
     work(agent, recording.end)
-    taken = [ack for ack in acks(agent) if ack.snapshot is not None]
-    assert len(taken) == 1  # The other action is for standby members.
-    (ack,) = taken
+    (ack,) = acks(agent)  # The other action is for standby members.
     again, restored, _ = agent_of(recording, ack.snapshot, ack.log_position)
-    assert [one.id for one in again.client_sessions()] == [1]
-    again.inbox.append(replay(recording, ack.log_position))
+    replay(again, recording, ack.log_position)
     work(again, recording.end)
 
     assert restored.calls == witness.calls
@@ -227,9 +208,9 @@ def test_a_service_takes_a_snapshot_at_the_action_and_continues(
 
 def test_a_snapshot_of_another_position_is_refused(recording: Recording) -> None:
     agent, _, _ = agent_of(recording)
-    agent.inbox.append(replay(recording))
+    replay(agent, recording)
     work(agent, recording.end)
-    ack = next(ack for ack in acks(agent) if ack.snapshot is not None)
+    (ack,) = acks(agent)
 
     with pytest.raises(ArchiveError, match="was taken at"):
         agent_of(recording, ack.snapshot, ack.log_position + 32)
