@@ -88,7 +88,6 @@ class ClusterClient:
         self.leader_member_id = min(self.endpoints)
         self.leadership_term_id = -1
         self.session_id = -1
-        self.new_leader_count = 0
         self.now_ms = 0
         self._correlation_id = 0
         self._deadline_ms = 0
@@ -208,7 +207,6 @@ class ClusterClient:
 
     def _on_new_leader(self, event: NewLeaderEvent) -> None:
         if event.leadership_term_id > self.leadership_term_id:
-            self.new_leader_count += 1
             self._learn(event.ingress_endpoints)
             self._follow(event.leadership_term_id, event.leader_member_id)
 

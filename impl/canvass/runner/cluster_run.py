@@ -6,7 +6,7 @@ import asyncio
 import re
 import secrets
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from canvass.runner.configuration import (
     old_folder,
 )
 from canvass.runner.fault_script import Command, TimedCommand
-from canvass.runner.load import Load
+from canvass.runner.load import Load, LoadBook
 from canvass.runner.supervisor import Supervisor, free_ports
 from canvass.runner.typed_commands import TypedCommands
 
@@ -111,9 +111,6 @@ def compare_services(folders: Iterable[Path]) -> tuple[int, list[str]]:
                 if content != contents[0]
             ]
     return len(positions), problems
-
-
-_VIEW_PERIOD_S: Final = 0.25
 
 
 class View(Protocol):
@@ -233,8 +230,9 @@ def _report(
     problems: list[str],
 ) -> ClusterReport:
     """Compare the services of the members, which have ended, and give the result."""
-    if load is not None and value is not None:
-        problems += load.book.check(value)
+    book = LoadBook() if load is None else load.book
+    if value is not None:
+        problems += book.check(value)
     problems += supervisor.failures
     folders = [supervisor.folder.data(i) for i in range(options.members)]
     positions, different = compare_services(folders)
@@ -246,15 +244,15 @@ def _report(
         members=options.members,
         revision=options.revision,
         run=str(supervisor.folder.run),
-        done=dict(sorted(supervisor.counts.items())),
+        done=dict(sorted(Counter(words.split()[0] for words in supervisor.done).items())),
         terms=max((status.leadership_term_id for status in known), default=-1),
         steps=sum(status.steps for status in known),
         committed_bytes=max((status.commit_position for status in known), default=0),
-        requests_offered=0 if load is None else load.book.offered,
-        requests_acknowledged=0 if load is None else load.book.acknowledged,
+        requests_offered=book.offered,
+        requests_acknowledged=book.acknowledged,
         counter=value,
         positions_compared=positions,
-        latency_ms={} if load is None else _latencies(load),
+        latency_ms={} if load is None else book.latencies(),
         problems=problems,
     )
 
@@ -263,11 +261,6 @@ def _load(options: ClusterOptions, endpoints: Mapping[int, str]) -> Load | None:
     if not options.load:
         return None
     return Load(endpoints, options.load, options.clients, options.clock)
-
-
-def _latencies(load: Load) -> dict[str, float]:
-    shares = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
-    return {name: round(load.book.percentile_ms(share), 2) for name, share in shares}
 
 
 def _supervisor(options: ClusterOptions) -> Supervisor:
@@ -329,5 +322,5 @@ async def _run_until_end(
             if was_ended(supervisor) and not up:
                 return
             view.refresh()
-            due_s = script[0].at_s - passed_s if script else _VIEW_PERIOD_S
-            await asyncio.sleep(max(0.0, min(_VIEW_PERIOD_S, due_s)))
+            due_s = script[0].at_s - passed_s if script else _PERIOD_S
+            await asyncio.sleep(max(0.0, min(_PERIOD_S, due_s)))

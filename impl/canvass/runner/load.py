@@ -35,6 +35,11 @@ class LoadBook:
         ordered = sorted(self.latencies_ms)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
+    def latencies(self) -> dict[str, float]:
+        """The median, the 99th percentile and the longest latency, in milliseconds."""
+        shares = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+        return {name: round(self.percentile_ms(share), 2) for name, share in shares}
+
     def check(self, value: int) -> list[str]:
         """Compare the counter with the book. Return a sentence for each problem."""
         wrong = list(self.problems)

@@ -138,10 +138,11 @@ async def _run(config: MemberConfig) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, process.stop)
-    loop.add_reader(sys.stdin.fileno(), _Commands(process).read)
+    commands = loop.create_task(_obey(process))
     try:
         await process.run()
     finally:
+        commands.cancel()
         if recorder is not None:
             recorder.close()
 
@@ -166,31 +167,19 @@ def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRec
     return recorder
 
 
-class _Commands:
-    """The reader of commands on stdin."""
-
-    def __init__(self, process: MemberProcess) -> None:
-        self._process, self._pending = process, b""
-
-    def read(self) -> None:
-        """Carry out the received lines. The end of stdin ends the member."""
-        data = os.read(sys.stdin.fileno(), 4096)
-        if not data:
-            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-            self._process.stop()
-            return
-        *lines, self._pending = (self._pending + data).split(b"\n")
-        for line in lines:
-            self._obey(line.decode().split())
-
-    def _obey(self, words: list[str]) -> None:
-        control = self._process.node.module.control
-        match words:
+async def _obey(process: MemberProcess) -> None:
+    """Carry out the commands on stdin. The end of stdin ends the member."""
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+    async for line in reader:
+        match line.decode().split():
             case ["toggle", name] if name in ControlToggle.__members__:
-                control.set_toggle(ControlToggle[name])
-                self._process.wake()
+                process.node.module.control.set_toggle(ControlToggle[name])
+                process.wake()
             case _:
                 pass
+    process.stop()
 
 
 class _Reports:

@@ -10,7 +10,6 @@ import asyncio
 import signal
 import socket
 import sys
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -75,7 +74,6 @@ class Supervisor:
 
     folder: ClusterFolder
     configs: list[MemberConfig]
-    counts: Counter[str] = field(default_factory=Counter)
     done: list[str] = field(default_factory=list)
     """The commands that were carried out, as a user types them."""
     failures: list[str] = field(default_factory=list)
@@ -176,7 +174,7 @@ class Supervisor:
                 break  # The command has ended the cluster.
             await asyncio.sleep(PERIOD_S)
         if given is not None and not quiet:
-            self._note(f"toggle {name.lower().replace('_', '-')}")
+            self.done.append(f"toggle {name.lower().replace('_', '-')}")
 
     async def snapshot(self) -> bool:
         """Let all members take a snapshot at the same position. Return false if they do not."""
@@ -233,11 +231,7 @@ class Supervisor:
             self._signal(i, signal.SIGCONT)
         else:
             return
-        self._note(f"{action} {i}")
-
-    def _note(self, words: str) -> None:
-        self.counts[words.split()[0]] += 1
-        self.done.append(words)
+        self.done.append(f"{action} {i}")
 
     def _signal(self, i: int, number: signal.Signals) -> None:
         process = self._members[i].process
