@@ -137,13 +137,6 @@ class Mark(msgspec.Struct, frozen=True, rename="camel"):
 MARK_FILE: Final = ".cluster-mark.json"
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file in place of the old one. A reader sees one of them, whole."""
-    aside = path.with_suffix(".new")
-    aside.write_bytes(data)
-    aside.replace(path)
-
-
 def read_mark(folder: Path, pid: int) -> MemberStatus | None:
     """The status in the mark file of a data folder, or None if the process has not written it."""
     try:

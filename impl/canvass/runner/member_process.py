@@ -32,7 +32,6 @@ from canvass.runner.configuration import (
     MemberConfig,
     MemberStatus,
     read_config,
-    replace_file,
 )
 from canvass.services.applications import Counter, ExactlyOnce
 from canvass.traces.layout import MAX_LINE_BYTES
@@ -94,6 +93,8 @@ def _last_lines(path: Path, count: int) -> list[bytes]:
 
 
 STATUS_PERIOD_NS: Final = 100_000_000
+MARK_LENGTH: Final = 4_095
+"""The mark is padded to this length, so that it lies over the one before."""
 MARK_PERIOD_NS: Final = 1_000_000_000
 """The longest interval at which the mark file is written, as in Aeron."""
 
@@ -191,6 +192,8 @@ class _Reports:
         self._config = config
         self._status: MemberStatus | None = None
         self._due_ns = self._mark_ns = 0
+        path = Path(config.data_folder) / MARK_FILE
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
 
     def on_cycle(self, now_ns: int) -> None:
         """Write the mark file if the status has changed, and at least once a second."""
@@ -200,8 +203,8 @@ class _Reports:
             if self._status != before or now_ns >= self._mark_ns:
                 self._mark_ns = now_ns + MARK_PERIOD_NS
                 mark = Mark(os.getpid(), time.time_ns() // 1_000_000, self._status)
-                path = Path(self._config.data_folder) / MARK_FILE
-                replace_file(path, msgspec.json.encode(mark) + b"\n")
+                # In place: a new file would wait for the file system's journal.
+                os.pwrite(self._file, msgspec.json.encode(mark).ljust(MARK_LENGTH) + b"\n", 0)
 
     def _found(self) -> MemberStatus:
         node = self.process.node

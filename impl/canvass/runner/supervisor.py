@@ -22,7 +22,6 @@ from canvass.runner.configuration import (
     MemberStatus,
     read_config,
     read_mark,
-    replace_file,
 )
 from canvass.runner.fault_script import Command
 from canvass.transport.links import HOST
@@ -250,8 +249,10 @@ class Supervisor:
         member = self._members[i]
         path = self.folder.config(i)
         path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_suffix(".new")
         try:
-            replace_file(path, msgspec.json.format(msgspec.json.encode(self.configs[i]), indent=2))
+            aside.write_bytes(msgspec.json.format(msgspec.json.encode(self.configs[i]), indent=2))
+            aside.replace(path)
         except OSError as error:
             raise RunnerError(f"{path}: {error.strerror}") from None
         with self.folder.log(i).open("ab") as log:
