@@ -14,10 +14,10 @@ from canvass.runner import RunnerError
 MEMBER_ACTIONS: Final = ("kill", "start", "stop", "pause", "resume")
 """SIGKILL; start again; SIGTERM; SIGSTOP; SIGCONT."""
 CLUSTER_ACTIONS: Final = (
-    *("SUSPEND", "RESUME", "SNAPSHOT", "SHUTDOWN", "ABORT"),
-    "STANDBY_SNAPSHOT",
+    *("suspend", "resume", "snapshot", "shutdown", "abort"),
+    "standby-snapshot",
 )
-"""Values of the control toggle, written in small letters after ``toggle``."""
+"""Values of the control toggle."""
 ROLES: Final = ("leader", "follower", "all")
 
 
@@ -32,7 +32,7 @@ class Command:
 
     def __str__(self) -> str:
         """The command as a user types it."""
-        return f"{self.action} {_typed(self.target)}".rstrip()
+        return f"{self.action} {self.target}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,6 @@ class TimedCommand:
 
     at_s: float
     command: Command
-
-
-def _typed(name: str) -> str:
-    return name.lower().replace("_", "-")
-
-
-def _named(word: str) -> str:
-    return word.upper().replace("-", "_")
 
 
 def parse_command(text: str, member_count: int) -> Command:
@@ -63,16 +55,15 @@ def parse_command(text: str, member_count: int) -> Command:
     match words:
         case ["quit"]:
             return Command("quit")
-        case ["toggle", name] if _named(name) in CLUSTER_ACTIONS:
-            return Command("toggle", _named(name))
+        case ["toggle", name] if name.lower() in CLUSTER_ACTIONS:
+            return Command("toggle", name.lower())
         case [action, target] if action in MEMBER_ACTIONS:
             return Command(action, _member(target, member_count))
         case _:
             who = f"ID|{'|'.join(ROLES)}"
-            toggles = "|".join(map(_typed, CLUSTER_ACTIONS))
             raise RunnerError(
                 f"unknown command {text!r}; give {'|'.join(MEMBER_ACTIONS)} {who},"
-                f" toggle {toggles}, quit"
+                f" toggle {'|'.join(CLUSTER_ACTIONS)}, quit"
             )
 
 
@@ -141,5 +132,5 @@ def random_script(seed: int, seconds: float, member_count: int, clock: int) -> l
             found.append(TimedCommand(at_s, Command("pause", target)))
             found.append(TimedCommand(at_s + lasts_s, Command("resume", "all")))
         if rng.random() < 0.3:
-            found.append(TimedCommand(at_s + lasts_s / 2, Command("toggle", "SNAPSHOT")))
+            found.append(TimedCommand(at_s + lasts_s / 2, Command("toggle", "snapshot")))
         at_s += lasts_s + heartbeat_s * (0.5 + 2 * rng.random())

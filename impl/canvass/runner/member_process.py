@@ -169,17 +169,14 @@ def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRec
 
 
 async def _obey(process: MemberProcess) -> None:
-    """Carry out the commands on stdin. The end of stdin ends the member."""
+    """Set the control toggle to each value on stdin. The end of stdin ends the member."""
     reader = asyncio.StreamReader()
     protocol = asyncio.StreamReaderProtocol(reader)
     await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
     async for line in reader:
-        match line.decode().split():
-            case ["toggle", name] if name in ControlToggle.__members__:
-                process.node.module.control.set_toggle(ControlToggle[name])
-                process.wake()
-            case _:
-                pass
+        name = line.decode().strip().upper().replace("-", "_")
+        process.node.module.control.set_toggle(ControlToggle[name])
+        process.wake()
     process.stop()
 
 

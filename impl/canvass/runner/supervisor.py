@@ -32,7 +32,7 @@ LEADER_TIMEOUT_S: Final = 20.0
 PERIOD_S: Final = 0.05
 APPENDED: Final = "actions appended"
 """The counter of a member that shows the results of control toggles."""
-_STATES: Final = {"SUSPEND": "SUSPENDED", "RESUME": "ACTIVE"}
+_STATES: Final = {"suspend": "SUSPENDED", "resume": "ACTIVE"}
 """The state of the module after a control toggle with a lasting effect."""
 
 
@@ -161,24 +161,24 @@ class Supervisor:
             if status is not None and leader is not None:
                 if _STATES.get(name) == status.module_state:
                     break
-                ready = "SUSPEND" if name == "RESUME" else "NEUTRAL"
+                ready = "SUSPEND" if name == "resume" else "NEUTRAL"
                 now = leader, status.counters.get("elections", 0)
                 count = status.counters.get(APPENDED, 0)
-                if given == now and name not in _STATES and (name == "ABORT" or count > before):
+                if given == now and name not in _STATES and (name == "abort" or count > before):
                     break
                 if status.toggle == ready and given != now:
-                    self._tell(leader, f"toggle {name}")
+                    self._tell(leader, name)
                     given, before = now, count
             if given is not None and not any(map(self.is_up, range(len(self.configs)))):
                 break  # The command has ended the cluster.
             await asyncio.sleep(PERIOD_S)
         if given is not None and not quiet:
-            self.done.append(f"toggle {name.lower().replace('_', '-')}")
+            self.done.append(f"toggle {name}")
 
     async def snapshot(self) -> bool:
         """Let all members take a snapshot at the same position. Return false if they do not."""
         before = max(self._snapshot_positions(), default=0)
-        await self._toggle("SNAPSHOT", quiet=True)
+        await self._toggle("snapshot", quiet=True)
         for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
             positions = self._snapshot_positions()
             if len(positions) == len(self.configs) and before < min(positions) == max(positions):

@@ -26,7 +26,7 @@ def test_a_script_is_read_in_the_order_of_time() -> None:
     assert parse_script(SCRIPT, 3) == [
         TimedCommand(1.5, Command("kill", "2")),
         TimedCommand(3.0, Command("pause", "leader")),
-        TimedCommand(4.0, Command("toggle", "SNAPSHOT")),
+        TimedCommand(4.0, Command("toggle", "snapshot")),
     ]
 
 
