@@ -21,6 +21,7 @@ from canvass.explanation.timeline import (
     MemberTimeline,
     Phase,
     Timeline,
+    last_of_each,
     term_of,
 )
 from canvass.traces.aeron_log import records
@@ -434,22 +435,14 @@ def _outcome(phase: Phase) -> str:
 def _votes(
     timeline: Timeline, one: MemberTimeline, phase: Phase, opened: records.ElectionStateChange
 ) -> Iterator[VoteReport]:
-    received: dict[int, int] = {}
-    for index in range(phase.begin, min(phase.end + 1, len(one.records))):
-        record = one.records[index]
-        if isinstance(record, records.Vote) and _names(
-            record, phase.member_id, opened.candidate_term_id
-        ):
-            received[record.follower_member_id] = index
+    received = last_of_each(one, phase.begin, phase.end + 1, records.Vote)
     for voter in timeline.ids:
         if voter == phase.member_id:
             continue
-        index = received.get(voter, NULL_VALUE)
-        if index == NULL_VALUE:
+        index, vote = received.get(voter, (NULL_VALUE, None))
+        if vote is None or not _names(vote, phase.member_id, opened.candidate_term_id):
             yield _unanswered(timeline, one, phase, opened, voter)
             continue
-        vote = one.records[index]
-        assert isinstance(vote, records.Vote)
         line = one.evidence(index)
         if vote.vote:
             yield VoteReport(voter, True, "", Sentence(f"Member {voter} voted for it.", (line,)))

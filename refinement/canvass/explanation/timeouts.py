@@ -12,7 +12,7 @@ import msgspec
 
 from canvass.explanation.evidence import Evidence
 from canvass.explanation.phases import all_voted
-from canvass.explanation.timeline import POSITIONS, Phase, Timeline, last_of_each
+from canvass.explanation.timeline import POSITIONS, Timeline, last_of_each
 from canvass.traces.aeron_log import records
 from canvass.traces.timeouts import (
     DEFAULTS,
@@ -26,6 +26,8 @@ from canvass.traces.timeouts import (
 _MS: Final = 1_000_000
 _SHOWN: Final = (ELECTION, STATUS, STARTUP_CANVASS, HEARTBEAT_TIMEOUT, HEARTBEAT_INTERVAL)
 """The timeouts that say something about elections."""
+_AFTER_BALLOTS: Final = ("CANVASS", "LEADER_LOG_REPLICATION")
+"""States that follow a ballot which was lost or won, not given up."""
 _SAMPLES: Final = 64
 """How many times of one timeout are measured; more change nothing."""
 
@@ -93,17 +95,12 @@ def _ballots(timeline: Timeline) -> Iterator[_Sample]:
     for attempt in timeline.attempts():
         one = timeline.members[attempt.member_id]
         for phase in attempt.phases:
-            if _ballot_timed_out(timeline, phase):
+            following = phase.left_by.new_state if phase.left_by is not None else ""
+            if phase.state != "CANDIDATE_BALLOT" or following not in _AFTER_BALLOTS:
+                continue
+            if following == "CANVASS" or all_voted(timeline, phase) is False:
                 lasted = one.times[phase.end] - one.times[phase.begin]
                 yield lasted, (one.evidence(phase.begin), one.evidence(phase.end))
-
-
-def _ballot_timed_out(timeline: Timeline, phase: Phase) -> bool:
-    by = phase.left_by
-    if by is None or phase.state != "CANDIDATE_BALLOT":
-        return False
-    won = by.new_state == "LEADER_LOG_REPLICATION"
-    return by.new_state == "CANVASS" or (won and all_voted(timeline, phase) is False)
 
 
 def _canvasses(timeline: Timeline) -> Iterator[_Sample]:
