@@ -8,7 +8,7 @@ import pytest
 
 from canvass.explanation.timeline import host_times
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.clocks import ClockBounds, ClockedLog, align_clocks
+from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
 from canvass.traces.aeron_log.records import Line
 from support.aeron_runs import HOSTS, read_cluster
 
@@ -162,21 +162,7 @@ def test_a_header_of_one_member_only_does_not_make_one_host_of_two() -> None:
     assert offsets(first, second)[1] == FAR + 51 * MS
 
 
-# Lines that come one after the other.
-
-
-def test_the_order_in_which_logs_are_read_does_not_matter() -> None:
-    """A piece of each log, forth and back, instead of one log after the other."""
-    (folder,) = HOSTS
-    logs = clocked_logs(folder)
-    for order in ((0, 1, 2), (2, 0, 1)):
-        found = ClockBounds()
-        for begin in range(0, max(len(log.times) for log in logs.values()), 50):
-            for i in order:
-                piece = slice(begin, begin + 50)
-                found.add(i, logs[i].records[piece], logs[i].times[piece])
-
-        assert found.offsets() == align_clocks(logs)
+# Long logs.
 
 
 def test_the_lines_that_are_kept_of_a_long_log_give_the_same_clocks() -> None:
@@ -186,21 +172,6 @@ def test_the_lines_that_are_kept_of_a_long_log_give_the_same_clocks() -> None:
 
     assert whole.keys() == kept.keys()
     assert all(abs(whole[i] - kept[i]) < 5 * MS for i in whole)
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-@pytest.mark.parametrize("limit", [1, 10])
-def test_what_is_forgotten_makes_bounds_weaker_only(limit: int, order: tuple[int, ...]) -> None:
-    """One log after the other with a limit that is far too low."""
-    (folder,) = HOSTS
-    logs = clocked_logs(folder)
-    whole, found = ClockBounds(), ClockBounds(limit)
-    for bounds in (whole, found):
-        for i in order:
-            bounds.add(i, logs[i].records, logs[i].times)
-
-    assert found.bounds.items() != whole.bounds.items()
-    assert all(bound <= whole.bounds[pair] for pair, bound in found.bounds.items())
 
 
 def clocked_logs(folder: Path, kept: int = 1_000_000) -> dict[int, ClockedLog]:

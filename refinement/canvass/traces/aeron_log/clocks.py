@@ -12,11 +12,10 @@ is missing, a later report is taken for the cause of a commit position, and the 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
@@ -69,123 +68,63 @@ def _are_near(host_starts: Collection[int]) -> bool:
 
 
 def align_clocks(members: Mapping[int, ClockedLog]) -> dict[int, int]:
-    """Give for each member the nanoseconds to add to its times, so that all have one clock."""
-    found = ClockBounds()
-    for member_id, log in members.items():
-        found.add(member_id, log.records, log.times)
-    return found.offsets()
+    """Give for each member the nanoseconds to add to its times, so that all have one clock.
+
+    Nothing is added if the members ran on one host, or if no message contradicts their times.
+    """
+    known = {i: _clock(log) for i, log in sorted(members.items()) if log.times}
+    if not _share_host(known.values()):
+        bounds = _bounds(members)
+        if any(bound > 0 for bound in bounds.values()) or not _overlap(known.values()):
+            return _offsets(known, bounds)
+    return dict.fromkeys(known, 0)
 
 
-@dataclass(slots=True)
-class _Message:
-    """All messages with the same key, as far as lines show them."""
-
-    sent_ns: int | None = None
-    received_ns: dict[int, int] = field(default_factory=dict)
-    """By receiver the first receipt, until the send is known."""
-
-
-@dataclass(slots=True)
-class _Clock:
+class _Clock(NamedTuple):
     """The clock of one member.
 
-    Attributes
+    Parameters
     ----------
     begin_ns, end_ns
         The times of the first and the last line.
     host_starts
-        The least and the greatest wall time at which a clock of its host was 0.
+        For each header the wall time at which the clock of its host was 0.
     wall_offset_ns
         Wall clock minus this clock, as the first header says; 0 if there is no header.
     """
 
     begin_ns: int
     end_ns: int
-    host_starts: tuple[int, ...] = ()
-    wall_offset_ns: int = 0
+    host_starts: tuple[int, ...]
+    wall_offset_ns: int
 
 
-class ClockBounds:
-    """Compares the receipt of each message with its earliest send, as lines come.
+def _clock(log: ClockedLog) -> _Clock:
+    offsets = (
+        record.wall_time_ms * 1_000_000 - time_ns
+        for record, time_ns in zip(log.records, log.times, strict=True)
+        if isinstance(record, records.ProcessStart)
+    )
+    starts = tuple(boot_times(log.records))
+    return _Clock(log.times[0], log.times[-1], starts, next(offsets, 0))
 
-    The lines of one member come in their order. Lines of two members come in any order.
 
-    Parameters
-    ----------
-    limit
-        How many messages are remembered until both sides are known. If lines of one member come
-        so much later than those of others that a message is forgotten, it bounds nothing.
-
-    Attributes
-    ----------
-    bounds
-        By the lines so far.
-    """
-
-    def __init__(self, limit: int = sys.maxsize) -> None:
-        self._limit = limit
-        self.bounds: Bounds = {}
-        self._clocks: dict[int, _Clock] = {}
-        self._messages: dict[tuple[object, ...], _Message] = {}
-
-    def add(self, member_id: int, lines: Iterable[Line], times: Iterable[int]) -> None:
-        """Add lines of one member, with times that never fall."""
-        for record, time_ns in zip(lines, times, strict=True):
-            clock = self._clocks.setdefault(member_id, _Clock(time_ns, time_ns))
-            clock.end_ns = time_ns
-            if isinstance(record, records.ProcessStart):
-                self._start(clock, record, time_ns)
+def _bounds(members: Mapping[int, ClockedLog]) -> Bounds:
+    """Compare the first receipt of each message with its earliest send."""
+    sent: dict[tuple[int, tuple[object, ...]], int] = {}
+    received: dict[tuple[int, tuple[object, ...], int], int] = {}
+    for i, log in members.items():
+        for record, time_ns in zip(log.records, log.times, strict=True):
             if (key := _sent_key(record)) is not None:
-                self._send(member_id, key, time_ns)
+                sent.setdefault((i, key), time_ns)
             if (message := _received_key(record)) is not None:
-                self._receive(*message, member_id, time_ns)
-
-    def offsets(self) -> dict[int, int]:
-        """Give for each member the nanoseconds to add to its times, so that all have one clock.
-
-        Nothing is added if the members ran on one host, or if no message contradicts their times.
-        """
-        known = dict(sorted(self._clocks.items()))
-        if not _share_host(known.values()):
-            contradicted = any(bound > 0 for bound in self.bounds.values())
-            if contradicted or not _overlap(known.values()):
-                return _offsets(known, self.bounds)
-        return dict.fromkeys(known, 0)
-
-    def _start(self, clock: _Clock, header: records.ProcessStart, time_ns: int) -> None:
-        if not clock.host_starts:
-            clock.wall_offset_ns = header.wall_time_ms * 1_000_000 - time_ns
-        starts = (*clock.host_starts, *boot_times([header]))
-        clock.host_starts = (min(starts), max(starts))
-
-    def _bound(self, sender: int, receiver: int, least: int) -> None:
-        if sender != receiver:
-            known = self.bounds.get((sender, receiver), least)
-            self.bounds[sender, receiver] = max(known, least)
-
-    def _message(self, sender: int, key: tuple[object, ...]) -> _Message:
-        """The messages with a key. If there are too many, the least recently used are forgotten."""
-        found = self._messages.pop((sender, *key), None) or _Message()
-        self._messages[sender, *key] = found
-        if len(self._messages) > self._limit:
-            del self._messages[next(iter(self._messages))]
-        return found
-
-    def _send(self, sender: int, key: tuple[object, ...], time_ns: int) -> None:
-        """Note a time before which the member cannot have sent a message."""
-        message = self._message(sender, key)
-        if message.sent_ns is None:
-            message.sent_ns = time_ns
-            for receiver, received_ns in message.received_ns.items():
-                self._bound(sender, receiver, time_ns - received_ns)
-            message.received_ns.clear()
-
-    def _receive(self, sender: int, key: tuple[object, ...], receiver: int, time_ns: int) -> None:
-        message = self._message(sender, key)
-        if message.sent_ns is not None:
-            self._bound(sender, receiver, message.sent_ns - time_ns)
-        else:
-            message.received_ns.setdefault(receiver, time_ns)
+                received.setdefault((*message, i), time_ns)
+    bounds: Bounds = {}
+    for (sender, key, receiver), received_ns in received.items():
+        if sender != receiver and (sender, key) in sent:
+            least = sent[sender, key] - received_ns
+            bounds[sender, receiver] = max(bounds.get((sender, receiver), least), least)
+    return bounds
 
 
 def _share_host(members: Collection[_Clock]) -> bool:
