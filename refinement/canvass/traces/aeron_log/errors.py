@@ -1,7 +1,6 @@
-"""The only exception that this package raises about logs, and the codes of all faults of a log.
+"""The only exception that this package raises about logs, and its codes.
 
-A fault of one line raises no exception. The line becomes a record (`TruncatedLine`, `DamagedLine`)
-with one of the codes.
+A fault of one line raises no exception. The line becomes a record (`TruncatedLine`, `DamagedLine`).
 """
 
 from __future__ import annotations
@@ -27,22 +26,6 @@ class LogCode(str, Enum):
     TOO_LARGE = "TOO_LARGE"
     COMPRESSION_RATIO = "COMPRESSION_RATIO"
     COMPRESSED_DATA = "COMPRESSED_DATA"
-    # Of one line: never raised, always the code of a record.
-    UNTERMINATED = "UNTERMINATED"
-    TRUNCATED_FILE = "TRUNCATED_FILE"
-    BINARY = "BINARY"
-    TORN = "TORN"
-    BAD_HEADER = "BAD_HEADER"
-    BAD_STAMP = "BAD_STAMP"
-    OUT_OF_ORDER = "OUT_OF_ORDER"
-    NO_EVENT = "NO_EVENT"
-    BAD_TOKEN = "BAD_TOKEN"
-    OPEN_QUOTE = "OPEN_QUOTE"
-    DUPLICATE_FIELD = "DUPLICATE_FIELD"
-    MISSING_FIELD = "MISSING_FIELD"
-    BAD_VALUE = "BAD_VALUE"
-    UNKNOWN_CONSTANT = "UNKNOWN_CONSTANT"
-    TRUNCATED_EVENT = "TRUNCATED_EVENT"
 
 
 MAX_SHOWN: Final = 120
@@ -101,11 +84,14 @@ def joined(errors: Sequence[AeronLogError]) -> AeronLogError:
 class LineProblem(Exception):
     """The fault of one line. This package catches it and makes a record of the line."""
 
-    def __init__(self, code: LogCode, column: int, reason: str) -> None:
-        super().__init__(code, column, reason)
-        self.code = code
+    def __init__(self, column: int, reason: str) -> None:
+        super().__init__(column, reason)
         self.column = column
         self.reason = reason
+
+
+class OpenQuote(LineProblem):
+    """A quoted value does not end: the line may be the first one of an event with several."""
 
 
 def shown(text: str) -> str:

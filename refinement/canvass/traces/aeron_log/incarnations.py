@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from canvass.traces.aeron_log.errors import LineProblem, LogCode
+from canvass.traces.aeron_log.errors import LineProblem
 from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
@@ -215,7 +215,7 @@ class IncarnationStream:
             reason = (
                 "older than the line before it: lines were copied or moved, or a stamp is false"
             )
-            problem = LineProblem(LogCode.OUT_OF_ORDER, 1, reason)
+            problem = LineProblem(1, reason)
             self.break_off(Broken(record.file, record.line, line, problem))
             return
         self._stamps = latest, record.time_ns
@@ -295,11 +295,9 @@ class IncarnationStream:
             return
         self.broken = None
         stamp = stamp_of(broken.text)
-        code, column, reason = broken.problem.code, broken.problem.column, broken.problem.reason
+        column, reason = broken.problem.column, broken.problem.reason
         time_ns = stamp[0] if stamp else 0
-        self._out.append(
-            kind(broken.file, broken.line, time_ns, column, code.value, reason, broken.text)
-        )
+        self._out.append(kind(broken.file, broken.line, time_ns, column, reason, broken.text))
         self.counts.unreadable += 1
 
     def _decide(self, *, starts: bool) -> None:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.traces.aeron_log.errors import LineProblem, LogCode, shown
+from canvass.traces.aeron_log.errors import LineProblem, OpenQuote, shown
 from canvass.traces.aeron_log.event_types import (
     ALIASES,
     CONSTANTS,
@@ -76,13 +76,13 @@ def _int(text: str, column: int) -> int:
         value = int(text)
         if MIN_INT <= value <= MAX_INT:
             return value
-    raise LineProblem(LogCode.BAD_VALUE, column, f"not a 64-bit integer: {shown(text)}")
+    raise LineProblem(column, f"not a 64-bit integer: {shown(text)}")
 
 
 def _bool(text: str, column: int) -> bool:
     if text in ("true", "false"):
         return text == "true"
-    raise LineProblem(LogCode.BAD_VALUE, column, f"neither true nor false: {shown(text)}")
+    raise LineProblem(column, f"neither true nor false: {shown(text)}")
 
 
 def _flags(text: str, column: int) -> int:
@@ -90,7 +90,7 @@ def _flags(text: str, column: int) -> int:
     value = int(match[1], 2) if match else _int(text, column)
     if 0 <= value <= 255:
         return value
-    raise LineProblem(LogCode.BAD_VALUE, column, f"not a byte of flags: {shown(text)}")
+    raise LineProblem(column, f"not a byte of flags: {shown(text)}")
 
 
 def _version(text: str, column: int) -> int:
@@ -104,7 +104,7 @@ def _version(text: str, column: int) -> int:
 def _name(text: str, column: int) -> str:
     if _ANY_NAME.fullmatch(text):
         return text.strip('"')
-    raise LineProblem(LogCode.BAD_VALUE, column, f"not a constant: {shown(text)}")
+    raise LineProblem(column, f"not a constant: {shown(text)}")
 
 
 def _text(text: str, column: int) -> str:
@@ -158,7 +158,7 @@ class ClusterLineParser:
         """
         stamp = stamp_of(line)
         if stamp is None:
-            raise LineProblem(LogCode.BAD_STAMP, 1, "no monotonic stamp of seconds and nine digits")
+            raise LineProblem(1, "no monotonic stamp of seconds and nine digits")
         cut = line.endswith(TRUNCATED_SUFFIX)
         text = line[: -len(TRUNCATED_SUFFIX)] if cut else line
         start = stamp[1] + len("CLUSTER: ") + len(self.name)
@@ -170,7 +170,7 @@ class ClusterLineParser:
             values = list(self._values(found, len(text), release))
         except LineProblem as problem:
             if cut:
-                raise LineProblem(LogCode.TRUNCATED_EVENT, problem.column, problem.reason) from None
+                raise LineProblem(problem.column, problem.reason) from None
             raise
         for name in found:
             self.unknown_fields[name] = self.unknown_fields.get(name, 0) + 1
@@ -182,7 +182,7 @@ class ClusterLineParser:
             if name in found and found[name][0].startswith("-"):
                 value, column = found[name]
                 reason = f"no member has the id {shown(value)}"
-                raise LineProblem(LogCode.BAD_VALUE, column, reason)
+                raise LineProblem(column, reason)
 
     def _member(self, found: dict[str, tuple[str, int]], length: int) -> int:
         """The member that wrote the line, removed from the values that were found."""
@@ -219,12 +219,12 @@ class ClusterLineParser:
                 reason = (
                     f"{shown(constant)} is none of the {field.kind.name.lower().replace('_', ' ')}"
                 )
-                raise LineProblem(LogCode.UNKNOWN_CONSTANT, column, reason)
+                raise LineProblem(column, reason)
             yield constant
 
 
 def _missing(name: str, length: int) -> NoReturn:
-    raise LineProblem(LogCode.MISSING_FIELD, length + 1, f"the line ends without {name}")
+    raise LineProblem(length + 1, f"the line ends without {name}")
 
 
 def split_fields(text: str, start: int) -> dict[str, tuple[str, int]]:
@@ -261,9 +261,7 @@ def split_fields(text: str, start: int) -> dict[str, tuple[str, int]]:
             continue
         key = _KEY.match(text, at)
         if key is None:
-            raise LineProblem(
-                LogCode.BAD_TOKEN, at + 1, f"neither name=value nor OLD -> NEW: {shown(text[at:])}"
-            )
+            raise LineProblem(at + 1, f"neither name=value nor OLD -> NEW: {shown(text[at:])}")
         stop = _value_end(text, key[1], key.end())
         _add(found, ALIASES.get(key[1], key[1]), text[key.end() : stop], key.end())
         at = stop
@@ -272,7 +270,7 @@ def split_fields(text: str, start: int) -> dict[str, tuple[str, int]]:
 
 def _add(found: dict[str, tuple[str, int]], name: str, value: str, index: int) -> None:
     if name in found:
-        raise LineProblem(LogCode.DUPLICATE_FIELD, index + 1, f"{name} comes twice")
+        raise LineProblem(index + 1, f"{name} comes twice")
     found[name] = (value, index + 1)
 
 
@@ -287,9 +285,7 @@ def _value_end(text: str, name: str, at: int) -> int:
                 break
             quote = text.find('"', quote + 1)
         if quote <= at or not _NEXT_KEY.match(text, quote + 1):
-            raise LineProblem(
-                LogCode.OPEN_QUOTE, at + 1, f"the quoted value of {name} does not end"
-            )
+            raise OpenQuote(at + 1, f"the quoted value of {name} does not end")
         return quote + 1
     if name == "reason":
         return len(text)
@@ -350,9 +346,7 @@ def parse_header(file: int, number: int, text: str) -> ProcessStart:
         moment = datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S.%f%z")
         wall_time_ms = _since_epoch_ms(moment)
     except (ValueError, OverflowError):
-        raise LineProblem(
-            LogCode.BAD_HEADER, 1, f"not the header of a log: {shown(text)}"
-        ) from None
+        raise LineProblem(1, f"not the header of a log: {shown(text)}") from None
     loggers = _LOGGERS.fullmatch(found[2] or "")
     parts = (
         [part.partition(": ") for part in loggers[1].split(", ")] if loggers and loggers[1] else []

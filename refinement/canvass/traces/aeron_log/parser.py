@@ -10,7 +10,7 @@ import re
 from codecs import BOM_UTF8
 from typing import Final
 
-from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode
+from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode, OpenQuote
 from canvass.traces.aeron_log.event_types import OLDEST, release_of
 from canvass.traces.aeron_log.framing import COLOURS, Framing, framing_of, without_colours
 from canvass.traces.aeron_log.incarnations import Broken, IncarnationStream, LineCounts
@@ -147,14 +147,12 @@ class LogParser:
         elif tail or cut:
             self._allow(1)
             self._line += 1
-            code, reason = LogCode.UNTERMINATED, "the line does not end"
-            if cut:
-                code, reason = LogCode.TRUNCATED_FILE, "the compressed file ends too early"
+            reason = "the compressed file ends too early" if cut else "the line does not end"
             if stamp_of(text) is not None:
                 self._is_log = True
             elif text:
                 self._probe(text)
-            self._break(text, LineProblem(code, len(text) + 1, reason))
+            self._break(text, LineProblem(len(text) + 1, reason))
         if (fault := self.fault) is not None:
             raise fault
         return self._stream.take()
@@ -227,7 +225,7 @@ class LogParser:
         found = _EVENT.match(line, stamp[1])
         if found is None:
             reason = "no component and event after the stamp"
-            self._break(line, LineProblem(LogCode.NO_EVENT, stamp[1] + 1, reason))
+            self._break(line, LineProblem(stamp[1] + 1, reason))
         elif found[1] == "CLUSTER":
             self._cluster(found[2], line)
         elif found[1] in _OTHER_COMPONENTS:
@@ -239,7 +237,7 @@ class LogParser:
         """Read a header, and a truncated line that may stand before it on the same line."""
         if at > 0:
             reason = "the line goes over into a header"
-            self._break(line[:at], LineProblem(LogCode.UNTERMINATED, at + 1, reason))
+            self._break(line[:at], LineProblem(at + 1, reason))
         if at == 0 or stamp_of(line) is not None:
             self._is_log = True
         else:  # Not a truncated line: each line may have a prefix, and only headers are found.
@@ -286,17 +284,17 @@ class LogParser:
             self._probe(line)
         if _CONTROL.search(line):
             reason = "the line holds control characters"
-            self._break(line, LineProblem(LogCode.BINARY, 1, reason))
+            self._break(line, LineProblem(1, reason))
         elif _TORN.search(line[-_TORN_TAIL_CHARS:]):
             reason = "the line has the end of an event and not its beginning"
-            self._break(line, LineProblem(LogCode.TORN, 1, reason))
+            self._break(line, LineProblem(1, reason))
         else:
             self._stream.foreign()
 
     def _joins(self, line: str) -> bool:
         """Whether the line is the next one of an event whose text contains a line end."""
         broken = self._stream.broken
-        if broken is None or broken.problem.code is not LogCode.OPEN_QUOTE:
+        if broken is None or not isinstance(broken.problem, OpenQuote):
             return False
         text = f"{broken.text}\n{line}"
         event = _EVENT.search(text)

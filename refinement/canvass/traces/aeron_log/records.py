@@ -98,7 +98,6 @@ class TruncatedLine(Line, frozen=True, gc=False):
     """
 
     column: int
-    code: str
     reason: str
     text: str
 
