@@ -41,9 +41,6 @@ MAX_LOG_CHECKSUMS: Final = 1 << 10
 MAX_SOURCE_LINES: Final = 1 << 12
 """Log lines that one imported event accounts for."""
 
-MAX_STREAM_LINES: Final = 50_000_000
-"""Lines of one log of Aeron."""
-
 MAX_RUNS: Final = 1_000_000
 """Run folders in one corpus folder. More runs belong in a Parquet data set, as readers keep the
 whole listing of a folder in memory.

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode, shown
-from canvass.traces.aeron_log.parser import JOINED_LINES, PROBE_LINES, LogParser
+from canvass.traces.aeron_log.parser import JOINED_LINES, PROBE_LINES
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
     CommitPosition,
@@ -324,16 +324,6 @@ def test_an_application_may_write_before_the_log() -> None:
 def test_an_empty_file_has_no_records() -> None:
     assert read(b"")[0] == []
     assert read(b"\n\n")[0] == []
-
-
-def test_the_number_of_lines_is_bounded() -> None:
-    parser = LogParser(max_lines=10)
-    parser.begin_file("a")
-    assert len(parser.feed(text(*[commit(64)] * 10))) == 10
-    with pytest.raises(AeronLogError) as caught:
-        parser.feed(text(commit(64)))
-
-    assert (caught.value.code, caught.value.line) == (LogCode.TOO_MANY_LINES, 11)
 
 
 def test_the_message_of_an_error_holds_no_control_characters() -> None:

@@ -21,7 +21,7 @@ from canvass.traces.aeron_log.line import (
     stamp_of,
 )
 from canvass.traces.aeron_log.records import LogRecord
-from canvass.traces.layout import MAX_LINE_BYTES, MAX_STREAM_LINES
+from canvass.traces.layout import MAX_LINE_BYTES
 
 PROBE_LINES: Final = 1000
 """The first line of the log must be within so many lines. An application may log before it."""
@@ -57,18 +57,15 @@ class LogParser:
     ----------
     member
         Pass over the lines of other members; by default the log is that of one member.
-    max_lines
-        Lines of all files together.
 
     Notes
     -----
     Calls: for each file `begin_file`, any number of `feed`, `end_file`; at last `close`.
     """
 
-    def __init__(self, member: int | None = None, max_lines: int = MAX_STREAM_LINES) -> None:
+    def __init__(self, member: int | None = None) -> None:
         self._member = member
         self._stream = IncarnationStream(alone=member is None)
-        self._lines_left = max_lines
         self._parsers = cluster_line_parsers()
         self._release = OLDEST
         self._name, self._file, self._line = "", -1, 0
@@ -145,7 +142,6 @@ class LogParser:
         if tail and not cut and (not text or shows_its_end(text)):
             self._read(tail)
         elif tail or cut:
-            self._allow(1)
             self._line += 1
             reason = "the compressed file ends too early" if cut else "the line does not end"
             if stamp_of(text) is not None:
@@ -184,24 +180,11 @@ class LogParser:
             sizes = enumerate(map(len, block.split(b"\n")))
             too_long = next((n for n, size in sizes if size > MAX_LINE_BYTES), -1)
         lines = decoded_lines(block)[: too_long if too_long >= 0 else None]
-        number = self._line
-        for line in lines[: self._lines_left]:
-            number += 1
-            if self._framing is not None:
-                line = self._framing.text(line)
-            self._line = number
-            self._other(line)
-        self._line = number
-        self._allow(len(lines))
+        for line in lines:
+            self._line += 1
+            self._other(line if self._framing is None else self._framing.text(line))
         if too_long >= 0:
             raise self._too_long(self._line + 1)
-
-    def _allow(self, count: int) -> None:
-        if count > self._lines_left:
-            reason = "the log has more lines than a log may have"
-            place = (self._name, self._line + 1, 0)
-            raise AeronLogError(*place, LogCode.TOO_MANY_LINES, reason)
-        self._lines_left -= count
 
     def _other(self, line: str) -> None:
         """Read a line that is not exactly a cluster event as 1.52 or 1.53 prints it."""

@@ -42,7 +42,7 @@ def parse_log_name(name: str) -> LogName | None:
 
 def is_log_name(name: str) -> bool:
     """Whether a file has the name of a member's log."""
-    return _NAME.fullmatch(name) is not None
+    return parse_log_name(name) is not None
 
 
 def is_other_log(name: str) -> bool:
@@ -59,7 +59,7 @@ CHUNK_BYTES: Final = 1 << 18
 """The number of bytes that are read at once."""
 
 MAX_LOG_BYTES: Final = 1 << 33
-"""The largest unpacked file, 8 GiB: about the longest log that the line limit allows."""
+"""The largest unpacked file, 8 GiB: some 50 million lines."""
 MAX_RATIO: Final = 200
 """The largest compression ratio. Event logs have 7 to 20, a decompression bomb 1000 and more."""
 RATIO_FREE_BYTES: Final = 1 << 22
