@@ -21,10 +21,8 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+from _corpora import write_dataset
 from spark_verify import Taken, measured, simulate
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from support.corpora import write_dataset
 
 STAGES = "--stages"
 SESSION = "open a session"

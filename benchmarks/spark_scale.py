@@ -34,6 +34,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from _corpora import write_dataset
+from _long_runs import write_long_run
 from msgspec.structs import replace
 from spark_verify import (
     EVENTS_PER_FILE,
@@ -58,10 +60,6 @@ from canvass.steps.answers import StepLookup
 from canvass.traces.counts import counted
 from canvass.traces.parquet import RUNS_KEY, DatasetFile, RunEntry
 from canvass.traces.schema import encode
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from support.corpora import write_dataset
-from support.long_runs import write_long_run
 
 EVENTS: Final = 10_000_000
 FILES: Final = 1_000

@@ -1,7 +1,7 @@
 """Measure batch verification: Spark local[2], one process and TLC, side by side on the same runs.
 
 ``python benchmarks/spark_verify.py [--rounds N] [EVENTS...]`` records simulated runs (as ``canvass
-simulate`` does), makes a data set of each size of copies of them (`tests/support/corpora.py` says
+simulate`` does), makes a data set of each size of copies of them (`benchmarks/_corpora.py` says
 what a copy is), and, for each size but the smallest, one run of as many events. In each of N rounds
 (5) a new process opens a session, and each data set is verified in one process and twice on Spark,
 with all answers of the oracle in the cache. The first job of a session pays for starting workers.
@@ -32,6 +32,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from _corpora import write_dataset
+from _long_runs import write_long_run
+
 from canvass.conformance.tlc_engine import check_with_tlc
 from canvass.conformance.verify import check_units
 from canvass.corpus.job import REPORT_TABLES, CorpusJob
@@ -45,10 +48,6 @@ from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from support.corpora import write_dataset
-from support.long_runs import write_long_run
 
 RUNS, STEPS = 24, 800
 TLC_RUNS = 3

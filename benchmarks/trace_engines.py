@@ -22,18 +22,16 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from _corpora import copy_folders
+
 from canvass.cluster.rules import Rules
 from canvass.conformance.tlc_engine import check_with_tlc
 from canvass.conformance.verdict import CorpusVerdict
 from canvass.conformance.verify import check_units, units_of
+from canvass.selftest.runs import record_run
 from canvass.steps.answers import StepLookup
 from canvass.traces.parquet import write_dataset
 from canvass.traces.run import Corpus
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-
-from canvass.selftest.runs import record_run
-from support.corpora import copy_folders
 
 RUNS, STEPS = 20, 200
 CORPUS_RUNS = 1000

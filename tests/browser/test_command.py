@@ -15,6 +15,7 @@ import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -58,6 +59,18 @@ def started(*words: str, opens: bool = False) -> Iterator[subprocess.Popen[str]]
             process.kill()
 
 
+def asked(process: subprocess.Popen[str], path: str) -> tuple[Any, str]:
+    """Ask the server at the address that the command prints; give the answer, and the token."""
+    assert process.stdout is not None
+    match = ADDRESS.fullmatch(process.stdout.readline().rstrip("\n"))
+    assert match is not None
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{match[1]}/api{path}", headers={"X-Canvass-Token": match[2]}
+    )
+    with urllib.request.urlopen(request, timeout=200) as answer:
+        return json.load(answer), match[2]
+
+
 def interrupted(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=200)
@@ -86,33 +99,11 @@ def test_it_says_what_it_opens(
 
 
 def test_it_prints_an_address_serves_there_and_ends_with_an_interrupt(good_run: Path) -> None:
+    """It does not wait for a search, and ends its TLC."""
     with started(str(good_run)) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        match = ADDRESS.fullmatch(line.rstrip("\n"))
-        assert match is not None
-        port, token = match.groups()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{port}/api/session", headers={"X-Canvass-Token": token}
-        )
-        with urllib.request.urlopen(request, timeout=200) as answer:
-            session = json.load(answer)
-        assert [one["title"] for one in session["sources"]] == ["good"]
+        found, _ = asked(process, "/what-if/run/good/60/nearest")
 
-        assert interrupted(process) == (130, "", "canvass: interrupted\n")
-
-
-def test_an_interrupt_does_not_wait_for_a_search_and_ends_its_tlc(good_run: Path) -> None:
-    with started(str(good_run)) as process:
-        assert process.stdout is not None
-        match = ADDRESS.fullmatch(process.stdout.readline().rstrip("\n"))
-        assert match is not None
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{match[1]}/api/what-if/run/good/60/nearest",
-            headers={"X-Canvass-Token": match[2]},
-        )
-        with urllib.request.urlopen(request, timeout=200) as answer:
-            assert json.load(answer)["pending"]
+        assert found["pending"]
         assert interrupted(process) == (130, "", "canvass: interrupted\n")
 
 
@@ -125,15 +116,7 @@ def test_nothing_stays_behind_of_what_was_imported(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     sample = Path(__file__).resolve().parents[2] / "samples" / "aeron" / "b-leader-killed"
     with started(str(sample)) as process:
-        assert process.stdout is not None
-        match = ADDRESS.fullmatch(process.stdout.readline().rstrip("\n"))
-        assert match is not None
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{match[1]}/api/run/b-leader-killed",
-            headers={"X-Canvass-Token": match[2]},
-        )
-        with urllib.request.urlopen(request, timeout=200) as answer:
-            assert json.load(answer)["events"] > 4000
+        assert asked(process, "/run/b-leader-killed")[0]["events"] > 4000
         assert list(tmp_path.glob("canvass-browse-*"))
         process.send_signal(number)
         process.communicate(timeout=200)
@@ -272,19 +255,13 @@ def test_no_command_line_has_the_key(
     browser.chmod(0o700)
     monkeypatch.setenv("BROWSER", f"{browser} %s")
     with started(str(good_run), opens=True) as process:
-        assert process.stdout is not None
-        match = ADDRESS.fullmatch(process.stdout.readline().rstrip("\n"))
-        assert match is not None
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{match[1]}/api/session", headers={"X-Canvass-Token": match[2]}
-        )
         # The browser was started, and is done, before the server answers.
-        with urllib.request.urlopen(request, timeout=200) as answer:
-            assert answer.status == 200
+        session, token = asked(process, "/session")
+        assert [one["title"] for one in session["sources"]] == ["good"]
         (given,) = expected.read_text().split()
         assert given.startswith("file:///")
-        assert match[2] not in given
-        assert match[2] in Path(url2pathname(urlsplit(given).path)).read_text()
+        assert token not in given
+        assert token in Path(url2pathname(urlsplit(given).path)).read_text()
         assert interrupted(process)[0] == 130
     assert not Path(url2pathname(urlsplit(given).path)).exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,32 +11,11 @@ import pytest
 
 from canvass.browser.counterexamples import read_counterexample
 
-MODULE: Final = r"""---- MODULE Queue ----
-EXTENDS Naturals, Sequences
-CONSTANT Most
-VARIABLES queue, taken
-vars == <<queue, taken>>
-Init == queue = <<>> /\ taken = {}
-Next == queue' = Append(queue, 1) /\ UNCHANGED taken
-
-Safe ==
-    /\ Len(queue) <= Most
-    /\ LET last == queue[Len(queue)]  \* the newest
-       IN  queue # <<>> => (last > 0 /\
-                            last \notin taken)
-    /\ \A k \in DOMAIN queue : \A n \in (1 .. k) :
-         /\ queue[k] = 0 => taken = {}
-         /\ n = k \/ \E x \in taken : x = queue[n]
-
-Grows == Len(queue') >= Len(queue) /\ (\A x \in taken : x \in taken')
-OnlyGrows == [][Grows]_vars
-Ends == <>(queue = <<>>)
-====
-"""
+MODULE: Final = Path(__file__).parent / "tlc" / "Queue.tla"
 
 
 def written(folder: Path, violated: str, states: list[dict[str, Any]]) -> Path:
-    (folder / "Queue.tla").write_text(MODULE)
+    shutil.copy(MODULE, folder)
     (folder / "Queue.cfg").write_text("INIT Init\nNEXT Next\nCONSTANT Most = 2\n")
     steps = [{"action": "Next", "arguments": None, "state": one} for one in states]
     head = {"schema": "canvass.counterexample/1", "model": "Queue", "violated": violated}

@@ -12,8 +12,9 @@ import pytest
 
 from canvass.browser import api
 from canvass.browser.reports import PAGE
-from canvass.corpus.summary import DivergenceClassSummary, Listed, Summary
+from canvass.corpus.summary import Listed
 from support.browse import Asked, serving
+from support.summaries import cluster, summary
 
 MORE = 250
 """Runs of the report that are not there any more."""
@@ -25,34 +26,25 @@ def write_report(folder: Path, rows: list[dict[str, object]], bad_run: Path) -> 
     for row in rows:
         counts[str(row["verdict"])] += 1
     clusters = [
-        DivergenceClassSummary(
-            "IMPLEMENTATION_STEP", "Canvass", 1, 1, "bad", str(bad_run), 1, 9, "no"
-        ),
-        DivergenceClassSummary(
-            "CAUSALITY", "MessageCausality", 2, 1, "gone-7", "/gone/7", 0, 3, "<b>x</b>"
+        cluster("Canvass", example_run_id="bad", example_source=str(bad_run)),
+        cluster(
+            "MessageCausality",
+            example_run_id="gone-7",
+            example_source="/gone/7",
+            example_reason="<b>x</b>",
         ),
     ]
-    summary = Summary(
-        version="0",
-        corpora=["corpus"],
-        runs=len(rows),
-        events=1000,
-        verdicts=counts,
+    found = summary(
+        counts,
         checked_in_part=2,
         revisions={"Aeron 1.52.2 (member 0); revision 1.50 of the spec": 240, "revision 1.49": 1},
         divergences=3,
         clusters=clusters,
-        cluster_count=2,
         listed=[Listed(str(bad_run), "bad", "DIVERGES", 300, "no")],
-        listed_count=1,
         coverage={"Canvass": 9, "Restart": 3},
-        never_taken=["Terminate"],
-        asked_steps=4,
-        seconds=2.0,
-        events_per_second=500.0,
     )
     folder.mkdir(parents=True)
-    (folder / "summary.json").write_bytes(msgspec.json.encode(summary))
+    (folder / "summary.json").write_bytes(msgspec.json.encode(found))
     (folder / "verdicts").mkdir()
     middle = len(rows) // 2
     for number, part in enumerate((rows[:middle], rows[middle:])):
@@ -88,14 +80,14 @@ def test_the_summary_is_reported(server: Asked) -> None:
 
     found = report.summary
     assert found.verdicts == {"CONFORMS": MORE + 1, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
-    assert (found.events, found.divergences, found.events_per_second) == (1000, 3, 500.0)
+    assert (found.events, found.divergences, found.events_per_second) == (100, 3, 50.0)
     assert found.checked_in_part == 2
     assert found.listed == []
     assert report.revisions == (
         "240 runs: Aeron 1.52.2 (member 0); revision 1.50 of the spec",
         "1 run: revision 1.49",
     )
-    assert found.never_taken == ["Terminate"]
+    assert found.never_taken == ["Canvass"]
     assert found.coverage == {"Canvass": 9, "Restart": 3}
 
 

@@ -178,37 +178,6 @@ def test_the_policy_is_that_of_the_security_table() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "/assets/../canvass/browser/app.py",
-        "/assets/..%2f..%2fapp.py",
-        "/assets/%2e%2e/app.py",
-        "/assets//etc/passwd",
-        "/assets/....//app.js",
-        "/assets/app.js/",
-        "/assets/app.js%00.css",
-        "/assets/..\\app.py",
-        "/assets/",
-        "//evil.example/",
-        "/index.html",
-        "/etc/passwd",
-        "file:///etc/passwd",
-        "http://evil.example/",
-        "/api/graph/..%2f..%2fetc",
-        "/api/run/%2fetc%2fpasswd",
-        "/api/run/..",
-        "/api/counterexample/%00",
-        "/api/report/http:%2f%2fevil.example",
-    ],
-)
-def test_files_and_ids_are_looked_up_and_never_made_into_paths(server: Asked, target: str) -> None:
-    answer = server.send(head(server, target))
-
-    assert status_of(answer) == 404
-    assert b"root:" not in answer
-
-
 def test_no_module_of_the_server_can_fetch_or_start_anything() -> None:
     folder = Path(canvass.browser.__path__[0])
     fetching = {"urllib.request", "http.client", "http", "ftplib", "requests", "httpx", "socket"}

@@ -24,8 +24,7 @@ from canvass.spec.files import spec_root
 from canvass.spec.manifest import Expected, load_manifest
 from support.core_clusters import EndingCluster
 from support.findings import config_of
-from support.mutants import MUTANTS, load
-from support.surviving_mutants import EQUAL, MASKED
+from support.mutants import EQUAL, MASKED, MUTANTS, load
 
 SEEDS: Final = 4
 KINDS: Final = ((3, "1.50"), (2, "hardened"), (5, "1.50"), (3, "hardened"))
@@ -104,7 +103,7 @@ def test_of_cores_alone_only_steps_of_mutants_that_whole_members_mask_differ(
 
 @pytest.mark.parametrize("name", sorted(EQUAL))
 def test_the_fact_that_makes_a_mutant_equal_is_checked_and_can_be_broken(name: str) -> None:
-    fact = EQUAL[name].fact
+    fact = EQUAL[name].lemma
     text = (spec_root() / "Properties.tla").read_text("utf-8")
     result = re.search(rf"((?:^\(\*.*\*\)\n)+){fact} ==", text, re.MULTILINE)
     claim, broken = set(), set()
@@ -126,5 +125,5 @@ def test_every_lemma_of_the_spec_makes_a_mutant_equal() -> None:
     text = text.partition("(* Lemmas: ")[2].partition("-" * 60)[0]
 
     assert sorted(re.findall(r"^\(\* INV: (\w+)\.", text, re.MULTILINE)) == sorted(
-        one.fact for one in EQUAL.values()
+        one.lemma for one in EQUAL.values()
     )

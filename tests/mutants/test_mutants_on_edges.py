@@ -28,8 +28,7 @@ from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action
 from support.edges import DEEPER, LARGE, MODELS, Trials, find_kill
 from support.graphs import graph_of
-from support.mutants import MUTANTS, Mutant, actions_reached, load
-from support.surviving_mutants import EQUAL
+from support.mutants import EQUAL, MUTANTS, Mutant, actions_reached, load
 
 pytestmark = pytest.mark.tlc
 
@@ -203,7 +202,7 @@ def find_kill_where(fact: Callable[[int, Member, Input], bool], name: str, trial
 @pytest.mark.parametrize("name", sorted(EQUAL))
 def test_an_equal_mutant_equals_the_core_where_its_fact_holds(graphs: Graphs, name: str) -> None:
     """In any state and for any message of one member; TLC checks the fact in clusters."""
-    fact = FACTS[EQUAL[name].fact]
+    fact = FACTS[EQUAL[name].lemma]
     everywhere = [
         find_kill_where(lambda *_: True, name, graphs(*key))[0] for key in (LARGE, ("1.50", 2))
     ]
@@ -216,7 +215,7 @@ def test_an_equal_mutant_equals_the_core_where_its_fact_holds(graphs: Graphs, na
 @pytest.mark.night
 @pytest.mark.parametrize("name", sorted(EQUAL))
 def test_an_equal_mutant_equals_the_core_one_step_further(large: Trials, name: str) -> None:
-    kill, tried = find_kill_where(FACTS[EQUAL[name].fact], name, large)
+    kill, tried = find_kill_where(FACTS[EQUAL[name].lemma], name, large)
 
     assert kill is None
     assert tried > 100

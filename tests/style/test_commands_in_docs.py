@@ -12,17 +12,14 @@ import typer.main
 
 from canvass.cli.main import build_app
 from canvass.cli.options import PathKind
+from canvass.spec.manifest import load_manifest
+from support.checkout import ROOT, tracked
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 WITHDRAWN: Final = ROOT / "docs" / "decisions" / "0017-what-was-withdrawn.md"
-PAGES: Final = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-]
 SHOWN: Final = re.compile(r"^ *(?:\$ )?(?:\.venv/bin/)?canvass ((?:.*\\\n)*.*)", re.MULTILINE)
-INDENTED: Final = re.compile(r"^ {4}(?:\.venv/bin/)?canvass (.*)$", re.MULTILINE)
+INDENTED: Final = re.compile(r"^ {4,}(?:\$ )?(?:\.venv/bin/)?canvass (.*)$", re.MULTILINE)
 WITHIN: Final = re.compile(r"`(?:\$ )?canvass ([^`]+)`")
+MODEL: Final = re.compile(r"(?:MC|MUT_)\w+")
 ENDS: Final = {"|", "||", "&&", ">", ";", "2>"}
 """Words of the shell after which no argument of the command follows."""
 
@@ -32,11 +29,10 @@ PASSED_OVER: Final = {"MissingParameter", "NoArgsIsHelpError", "BadOptionUsage"}
 
 def lines_of(page: Path) -> Iterator[str]:
     """The command lines of a page, in its blocks and within its sentences."""
-    text = page.read_text()
-    for number, part in enumerate(text.split("```")):
+    for number, part in enumerate(page.read_text().split("```")):
         yield from SHOWN.findall(part) if number % 2 else WITHIN.findall(part)
-    if page.name == "README.md":
-        yield from INDENTED.findall(text)
+        if number % 2 == 0:
+            yield from INDENTED.findall(part)
 
 
 def words_of(line: str) -> list[str]:
@@ -54,10 +50,13 @@ def parse(command: Any, words: list[str]) -> None:
 
 
 def test_the_command_line_takes_what_each_page_shows() -> None:
+    """Each command, its options, and the models of the spec that it names."""
     app = typer.main.get_command(build_app())
+    models = {model.name for model in load_manifest().models}
 
     wrong = []
-    shown = [(page, line) for page in PAGES if page != WITHDRAWN for line in lines_of(page)]
+    pages = [page for page in tracked("*.md") if page != WITHDRAWN]
+    shown = [(page, line) for page in pages for line in lines_of(page)]
     for page, line in shown:
         try:
             parse(app, words_of(line))
@@ -65,6 +64,9 @@ def test_the_command_line_takes_what_each_page_shows() -> None:
             absent = str(error).endswith(PathKind.ABSENT.value)  # The files of examples.
             if not absent and type(error).__name__ not in PASSED_OVER:
                 wrong.append(f"{page.relative_to(ROOT)}: canvass {line}: {error}")
+        named = [word for word in line.split() if MODEL.fullmatch(word)]
+        if line.startswith("check") and not models.issuperset(named):
+            wrong.append(f"{page.relative_to(ROOT)}: canvass {line}: no such model")
 
     assert len(shown) > 100
 

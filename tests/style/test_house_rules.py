@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-ROOT = Path(__file__).resolve().parents[2]
+from support.checkout import ROOT, tracked
 
 FORBIDDEN_IN_CLUSTER = {
     *("asyncio", "datetime", "io", "logging", "multiprocessing", "os", "pathlib", "random"),
@@ -46,18 +46,8 @@ PACKAGE_HOSTS = tuple(
 )
 
 
-def tracked() -> Iterator[Path]:
-    """The files of the tree: tracked ones and new ones that are not ignored."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    for name in sorted(set(listed.split("\0")) - {""}):
-        path = ROOT / name
-        if path.is_file():
-            yield path
-
-
-def sources() -> list[Path]:
-    found = [path for path in tracked() if path.suffix == ".py"]
+def sources() -> tuple[Path, ...]:
+    found = tracked("*.py")
     assert found, "the tree has no Python: the list of files is wrong"
     return found
 
@@ -93,8 +83,8 @@ def test_positions_are_written_as_aeron_writes_them() -> None:
     grouped = re.compile(r"[Pp]osition:" + r",")
     found = [
         f"{path.relative_to(ROOT)}:{number}"
-        for path in tracked()
-        if path.suffix == ".py" and "tests" not in path.relative_to(ROOT).parts
+        for path in sources()
+        if "tests" not in path.relative_to(ROOT).parts
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if grouped.search(line)
     ]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections import Counter
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from support.checkout import ROOT, tracked
+
 GLOSSARY = ROOT / "docs" / "glossary.md"
 
-SUFFIXES = {".cfg", ".md", ".py", ".tla", ".ts", ".tsx"}
+SUFFIXES = ("*.cfg", "*.md", "*.py", "*.tla", "*.ts", "*.tsx")
 LEFT_OUT = {"docs/glossary.md", "tests/style/test_words.py"}
 BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 
@@ -29,24 +28,15 @@ def count_words(text: str, words: list[str]) -> Counter[str]:
     return Counter(re.findall(rf"\b({one_of})\b", plain))
 
 
-def count_files() -> dict[str, Counter[str]]:
-    """Word → file → count, over all tracked and new files of text."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    words = replaced_words()
-    found: dict[str, Counter[str]] = {word: Counter() for word in words}
-    for name in sorted(set(listed.split("\0")) - {""} - LEFT_OUT):
-        path = ROOT / name
-        if path.suffix in SUFFIXES and path.is_file():
-            text = name + "\n" + path.read_text(errors="replace")
-            for word, count in count_words(text, words).items():
-                found[word][name] = count
-    return found
-
-
 def test_no_replaced_word_is_used() -> None:
-    assert "hole" in replaced_words(), "the table of the glossary was not read"
-    used = {word: dict(files) for word, files in count_files().items() if files}
+    words = replaced_words()
+    assert "hole" in words, "the table of the glossary was not read"
+    used = {}
+    for path in tracked(*SUFFIXES):
+        name = path.relative_to(ROOT).as_posix()
+        text = name + "\n" + path.read_text(errors="replace")
+        if name not in LEFT_OUT and (counts := count_words(text, words)):
+            used[name] = dict(counts)
 
     assert used == {}, "docs/glossary.md says which word to use instead"
 

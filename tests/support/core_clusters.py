@@ -2,7 +2,7 @@
 
 In a whole member, other parts repeat some guards of the core and never make the refused call.
 Cluster.tla has no such parts. Here cores are driven as in Cluster.tla, recorded and verified.
-`CORE_CLUSTERS` lists the mutants that need this; `support.surviving_mutants` gives the reasons.
+`CORE_CLUSTERS` lists the mutants that need this; ``mutants.toml`` gives the reasons.
 """
 
 from __future__ import annotations

@@ -202,7 +202,6 @@ class Dialogue:
             "settle": self._settle,
             "elect": self._elect,
             "logs": self._logs,
-            "channels": self._channels,
             "show": self._show,
         }
         self._lines: list[str] = []
@@ -458,11 +457,6 @@ class Dialogue:
             self._lines.append(
                 f"{i} holds {contents_text(self.world.logs[i])}  knows {recording_log}"
             )
-
-    def _channels(self, _read: Command) -> None:
-        """``channels``: what is on its way."""
-        for (i, j), channel in self.world.channels.items():
-            self._lines += [f"{i}->{j} {said(sent.message)}" for sent in channel]
 
     def _show(self, read: Command) -> None:
         """``show 0 1 ...``: the states of members, changed or not."""

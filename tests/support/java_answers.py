@@ -10,14 +10,15 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.compilation import ClassPath, compile_driver
-from canvass.aeron_driver.drivable import GraphSteps
+from canvass.aeron_driver.drivable import DrivableSteps, GraphSteps
 from canvass.aeron_driver.driving import (
+    Outcomes,
     Steps,
     disabled_steps,
     drive,
@@ -25,6 +26,7 @@ from canvass.aeron_driver.driving import (
     joined,
     without_obstacles,
 )
+from canvass.aeron_driver.stream import Answers, Cells
 from canvass.graph.artifact import Graph
 from canvass.graph.build import cached_graph, load_model
 from canvass.steps.answers import default_cache
@@ -69,6 +71,28 @@ def drivable_steps(steps: GraphSteps) -> Steps:
     return joined(
         [without_obstacles(steps, each)[0] for each in (edge_steps(steps), disabled_steps(steps))]
     )
+
+
+def outcomes_of_spec(
+    steps: DrivableSteps, chosen: Steps, java: Cells | None = None, **changes: Any
+) -> Outcomes:
+    """Give steps as if Java had the outcomes of the spec, or has been in other states after."""
+    expected, sends = steps.normal_states[chosen.target], steps.sends[chosen.sent]
+    after = expected if java is None else java
+    never = np.zeros(len(expected), dtype=np.bool_)
+    found: dict[str, Any] = {
+        "steps": chosen,
+        "requests": steps.requests(chosen.source, chosen.given, chosen.hidden),
+        "answers": Answers(after, {}),
+        "expected": expected,
+        "expected_sends": sends,
+        "java": after,
+        "java_sends": sends,
+        "state_differs": after != expected,
+        "sends_differ": never,
+        "threw": never,
+    }
+    return Outcomes(**(found | changes))
 
 
 def verdict_on(graph: Graph, kept: KeptAnswers) -> Verdict:

@@ -48,6 +48,16 @@ class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``effects`` if the next state and the sends are right, and only other effects differ."""
     unreachable: str = ""
     """Why the mutant equals the core in each state that a member can reach; empty if it differs."""
+    masked: str = ""
+    """Why whole members do not show it, if only cores alone do (`support.core_clusters`).
+
+    A state graph has every state and every input. In whole members some of these states are
+    unreachable, because other parts repeat the guard.
+    """
+    lemma: str = ""
+    """The lemma of Properties.tla by which no behaviour of Cluster.tla shows it; TLC checks it."""
+    equal: str = ""
+    """The reason in words."""
 
 
 class _Listed(msgspec.Struct, forbid_unknown_fields=True):
@@ -75,6 +85,10 @@ def read_mutants(text: str) -> dict[str, Mutant]:
 
 MUTANTS: Final = read_mutants(Path(__file__).with_name("mutants.toml").read_text("utf-8"))
 """Every mutant by its name."""
+MASKED: Final = {name: one.masked for name, one in MUTANTS.items() if one.masked}
+"""Mutants that only cores alone show, with the reason why whole members do not."""
+EQUAL: Final = {name: one for name, one in MUTANTS.items() if one.lemma}
+"""Mutants that equal the core in every step that a cluster can reach."""
 
 
 class Core(Protocol):

@@ -11,51 +11,8 @@ from typing import Any
 
 import msgspec
 
-from canvass.corpus.summary import DivergenceClassSummary, Listed, Summary
-
-PAYLOADS: tuple[str, ...] = (
-    "<script>document.title='hit'</script>",
-    "<img src=x onerror=document.title='hit'>",
-    "<svg onload=document.title='hit'>",
-    "<svg><script>alert(1)</script></svg>",
-    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
-    "<iframe src=javascript:alert(1)></iframe>",
-    "<object data=javascript:alert(1)></object>",
-    "<embed src=//evil.example/x>",
-    "<link rel=stylesheet href=//evil.example/x.css>",
-    "<style>*{display:none}</style>",
-    "<meta http-equiv=refresh content='0;url=//evil.example'>",
-    "<base href=//evil.example/>",
-    "<form action=//evil.example><input name=a autofocus onfocus=alert(1)></form>",
-    "<a href=javascript:alert(1)>press</a>",
-    "<details open ontoggle=alert(1)>",
-    "<video><source onerror=alert(1)></video>",
-    "<body onload=alert(1)>",
-    "<math><mtext><script>alert(1)</script></mtext></math>",
-    "<template><script>alert(1)</script></template>",
-    "</script><script>alert(1)</script>",
-    "</textarea><script>alert(1)</script>",
-    "</style><script>alert(1)</script>",
-    "</title><img src=x onerror=alert(1)>",
-    "--><script>alert(1)</script><!--",
-    "]]><script>alert(1)</script>",
-    "'\"><img src=x onerror=alert(1)>",
-    '" onmouseover=alert(1) x="',
-    "' style='position:fixed;inset:0",
-    "javascript:alert(1)",
-    "data:text/html,<script>alert(1)</script>",
-    "{{constructor.constructor('alert(1)')()}}",
-    "${alert(1)}",
-    "&lt;script&gt;alert(1)&lt;/script&gt;",
-    "&#60;img src=x onerror=alert(1)&#62;",
-    "\\u003cscript\\u003ealert(1)\\u003c/script\\u003e",
-    "%3Cscript%3Ealert(1)%3C/script%3E",
-    "__proto__",
-    "constructor",
-    "\u202egnp.exe\u202c \u200b\u2066hidden\u2069 \x1b[31mred\x1b[0m \x07\x00\x7f",
-    "long " + "<b>x</b>" * 2_000,
-)
-"""Texts that would do something if they became more than text: 40 of them."""
+from canvass.corpus.summary import Listed
+from support.summaries import cluster, summary
 
 
 def cluster_state(asked: bool, received: bool, claim: str) -> dict[str, Any]:
@@ -117,25 +74,10 @@ def write_report(folder: Path, bad: Path, texts: Sequence[str]) -> Path:
     """Write a report with one kind of divergence for each text; the example of all is one run."""
     folder.mkdir(parents=True)
     clusters = [
-        DivergenceClassSummary(text, text, 1, 1, "bad", str(bad), 1, 2, text) for text in texts
+        cluster(text, divergence_class=text, example_source=str(bad), example_reason=text)
+        for text in texts
     ]
     listed = [Listed(str(bad), "bad", "DIVERGES", 300, texts[0])]
-    summary = Summary(
-        version="1",
-        corpora=[str(bad.parent)],
-        runs=len(texts),
-        events=1_234_567,
-        verdicts={"CONFORMS": 0, "DIVERGES": len(texts), "INCOMPLETE": 0, "MALFORMED": 0},
-        divergences=len(texts),
-        clusters=clusters,
-        cluster_count=len(clusters),
-        listed=listed,
-        listed_count=len(listed),
-        coverage={"Canvass": 1200, "OnVote": 300},
-        never_taken=["OnTerminationAck"],
-        asked_steps=50,
-        seconds=12.5,
-        events_per_second=98_765.4,
-    )
-    (folder / "summary.json").write_bytes(msgspec.json.encode(summary))
+    found = summary({"DIVERGES": len(texts)}, clusters=clusters, listed=listed)
+    (folder / "summary.json").write_bytes(msgspec.json.encode(found))
     return folder

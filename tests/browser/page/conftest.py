@@ -83,6 +83,7 @@ PLACES = {
 """Every kind of page."""
 
 Open = Callable[..., Page]
+Ids = dict[str, str]
 Scheme = Literal["light", "dark"]
 
 
@@ -225,7 +226,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
 
 
 @pytest.fixture(scope="package")
-def ids(server: Asked) -> dict[str, str]:
+def ids(server: Asked) -> Ids:
     """Ids of what is open, by what it is."""
     names = ("sample", "graph", "grid", "bad", "good", "counterexample", "report", "cluster")
     return dict(zip(names, server.ids, strict=True))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from .conftest import PLACES, follow
+from .conftest import PLACES, Ids, Open, follow
 
 pytestmark = pytest.mark.browser
 
-Open = Callable[..., Page]
-Ids = dict[str, str]
 UI = Path(__file__).resolve().parents[3] / "tools" / "canvass" / "browser" / "ui"
 AXE = UI / "node_modules" / "axe-core" / "axe.min.js"
 

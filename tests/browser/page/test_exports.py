@@ -6,24 +6,21 @@ import itertools
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from canvass.browser import api
 from canvass.browser.app import page_files
 from canvass.browser.saved_page import saved_page
 from support.browse import Asked
 
-from .conftest import alone, follow, kept
+from .conftest import Ids, Open, alone, follow, kept
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
-Open = Callable[..., Page]
-Ids = dict[str, str]
 PAPER = "() => getComputedStyle(document.documentElement).getPropertyValue('--paper').trim()"
 SVG = "{http://www.w3.org/2000/svg}"
 

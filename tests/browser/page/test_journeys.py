@@ -13,7 +13,6 @@ import re
 import shutil
 import xml.etree.ElementTree as ET
 from bisect import bisect_right
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -33,13 +32,12 @@ from support.browse import MANY, Asked, serving, write_corpus
 from support.core_lookup import core_lookup
 from support.page_report import read_made
 from support.spoilt_runs import edit_event
+from support.state_graphs import dot_text
 
-from .conftest import SAMPLE, alone, follow, kept
+from .conftest import SAMPLE, Ids, Open, alone, follow, kept
 
 pytestmark = pytest.mark.browser
 
-Open = Callable[..., Page]
-Ids = dict[str, str]
 HAZARD_1: Final = Path(__file__).parents[1] / "tlc" / "hazard1.txt"
 """TLC's output of MCHazard1, without the paths of the modules."""
 WORDS: Final = Path(__file__).parents[3] / "tools/canvass/browser/ui/src/words"
@@ -428,14 +426,10 @@ def write_phases(folder: Path) -> None:
     The last state violates a property.
     """
     phases = ["idle"] * 200 + ["busy"] * 99 + ["done"]
-    states = [
-        f'{turn + 1} [label="/\\\\ turn = {turn}\\n/\\\\ phase = \\"{phase}\\""]'
-        for turn, phase in enumerate(phases)
-    ]
-    steps = [f'{turn} -> {turn + 1} [label="Next"]' for turn in range(1, len(phases))]
-    states[0] = states[0].replace("]", ",style = filled]")
+    states = [{"turn": turn, "phase": phase} for turn, phase in enumerate(phases)]
+    steps = [(turn, "Next", turn + 1) for turn in range(len(phases) - 1)]
     dump = folder.with_suffix(".dot")
-    dump.write_text("\n".join(["strict digraph DiskGraph {", *states, *steps, "}"]))
+    dump.write_text(dot_text(states, steps))
     import_dump(dump, folder, complete=True)
     graph = open_view(folder)
     (last,) = parse('phase = "done"').rows(graph).tolist()

@@ -5,18 +5,15 @@ Answers are held back in the page and let go one by one, so that the order is fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import follow
+from .conftest import Ids, Open, follow
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
-Open = Callable[..., Page]
-Ids = dict[str, str]
 
 HOLD = """(part) => {
   const real = window.fetch.bind(window);

@@ -20,12 +20,10 @@ from canvass.browser.app import page_files
 from canvass.explanation.evidence import seconds_of
 from support.browse import Asked, serving
 
-from .conftest import COVERING, alone, kept
+from .conftest import COVERING, Ids, Open, alone, kept
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
-Open = Callable[..., Page]
-Ids = dict[str, str]
 ROOT = Path(__file__).resolve().parents[3]
 MOST = 3
 

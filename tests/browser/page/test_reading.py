@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,12 +9,10 @@ from playwright.sync_api import Page, expect
 
 from support.browse import Asked
 
-from .conftest import PLACES, follow
+from .conftest import PLACES, Ids, Open, follow
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
-Open = Callable[..., Page]
-Ids = dict[str, str]
 
 CUT = """() => [...document.querySelectorAll(
     "button, h1, h2, h3, th, td, .tag, .verdict, .legend li, .lane-head, .tree-name, .tree-value")]
@@ -185,10 +182,8 @@ def test_without_a_token_the_page_says_what_to_do(new_context: Any, server: Aske
     expect(page.locator(".empty")).to_contain_text("Open the address that canvass browse printed")
 
 
-def test_what_is_not_there_is_said_and_leads_home(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/graph/{ids['graph']}/state/{'0' * 32}")
-    expect(page.locator(".inspector .failed")).to_be_visible()
-    page.evaluate("() => { location.hash = '#/run/no-such-run' }")
+def test_what_is_not_there_leads_home(open_page: Open) -> None:
+    page = open_page("/run/no-such-run")
     page.locator("main .failed").get_by_role("link", name="Show what is open").click()
     expect(page.locator("h1")).to_have_text("b-leader-killed")
 

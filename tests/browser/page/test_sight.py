@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import ViewportSize, expect
 
 from support.browse import Asked
 
-from .conftest import COVERING
+from .conftest import COVERING, Ids, Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
-Open = Callable[..., Page]
-Ids = dict[str, str]
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 AT_THE_EDGE = """(canvas) => {
@@ -70,8 +66,7 @@ def test_on_paper_the_view_is_whole_and_light(open_page: Open, ids: Ids) -> None
     expect(page.locator(".elections")).to_be_visible()
     page.emulate_media(media="print", color_scheme="dark")
     expect(page.locator(".bar")).to_be_hidden()
-    paper = "() => getComputedStyle(document.documentElement).getPropertyValue('--paper').trim()"
-    assert page.evaluate(paper) == "#ffffff"
+    assert page.evaluate(COLOURS, ["paper"]) == ["#ffffff"]
     view = page.locator(".verdict-view")
     assert view.evaluate("(one) => one.scrollHeight - one.clientHeight") <= 1
 
@@ -143,13 +138,6 @@ def test_on_a_phone_the_members_stand_above_the_election(open_page: Open, ids: I
     page = open_page(f"/run/{ids['sample']}?at=90&view=election")
     page.set_viewport_size(PHONE)
     expect(page.locator("[data-members]")).to_be_in_viewport(ratio=1)
-
-
-def test_what_diverges_is_said_once_beside_its_step(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/run/{ids['bad']}")
-    expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
-    page.keyboard.press("d")
-    expect(page.locator("[data-step] .remark")).to_have_count(1)
 
 
 def test_a_long_excerpt_of_the_log_leaves_what_the_step_was_given_in_sight(

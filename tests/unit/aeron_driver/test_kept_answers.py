@@ -11,13 +11,11 @@ import pytest
 
 from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.drivable import GraphSteps
-from canvass.aeron_driver.driving import Outcomes
-from canvass.aeron_driver.stream import Answers
 from canvass.graph.artifact import Graph
 from canvass.graph.edge_keys import keys_of_edges
 from canvass.traces.layout import NONE
 from support.graphs import graph_of
-from support.java_answers import drivable_steps, verdict_on
+from support.java_answers import drivable_steps, outcomes_of_spec, verdict_on
 from support.kept_answers import (
     OUTCOME_BITS,
     SCHEMA,
@@ -177,28 +175,13 @@ def test_answers_of_another_revision_are_refused(graph: Graph) -> None:
 def test_a_drive_with_equal_outcomes_keeps_the_steps_of_the_graph(graph: Graph) -> None:
     steps = GraphSteps(graph)
     chosen = drivable_steps(steps)
-    state, sends = steps.normal_states[chosen.target], steps.sends[chosen.sent]
-    same = np.zeros(len(state), dtype=np.bool_)
     collector = AnswerCollector(steps)
 
-    collector(
-        Outcomes(
-            chosen,
-            np.empty((len(state), 0), dtype=np.int32),
-            Answers(state, {}),
-            state,
-            sends,
-            state,
-            sends,
-            np.zeros(state.shape, dtype=np.bool_),
-            same,
-            same,
-        )
-    )
+    collector(outcomes_of_spec(steps, chosen))
     made = collector.answers("1.52.2")
 
     assert made.answers.tolist() == pairs_of(graph).tolist()
-    assert made.header.sources[0].edges + made.header.sources[0].disabled == len(state)
+    assert made.header.sources[0].edges + made.header.sources[0].disabled == len(chosen.edge)
     assert not made.classes.size
 
 
@@ -208,24 +191,9 @@ def test_a_different_outcome_of_aeron_is_kept_beside_the_outcome_of_the_spec(gra
     chosen = drivable_steps(steps)
     changes = np.flatnonzero((chosen.target != chosen.source) & (chosen.sent == 0))[:1]
     one = chosen[changes]
-    state, sends = steps.normal_states[one.target], steps.sends[one.sent]
-    java = steps.normal_states[one.source]
     collector = AnswerCollector(steps)
 
-    collector(
-        Outcomes(
-            one,
-            steps.requests(one.source, one.given, one.hidden),
-            Answers(java, {}),
-            state,
-            sends,
-            java,
-            sends,
-            java != state,
-            np.zeros(1, np.bool_),
-            np.zeros(1, np.bool_),
-        )
-    )
+    collector(outcomes_of_spec(steps, one, java=steps.normal_states[one.source]))
 
     spec = input_keys(graph, one) << SHIFT | outcome_hashes(graph, one)
     (kept_pair,) = collector.answers("1.52.2").answers

@@ -12,8 +12,8 @@ from canvass.aeron_driver import driving
 from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.drivable import DrivableSteps, GraphSteps, names_of
 from canvass.aeron_driver.driving import Outcomes, Steps, drive_varied
-from canvass.aeron_driver.stream import Answers
 from support.graphs import graph_of
+from support.java_answers import outcomes_of_spec
 
 TOGETHER, ALONE = 0b0011, 0b1000
 
@@ -22,19 +22,7 @@ def as_if_driven(_: Driver, steps: DrivableSteps, chosen: Steps) -> Iterator[Out
     """Java as it should be, but that messages differ with two departures, or with a third."""
     mask = chosen.hidden
     differ = ((mask & TOGETHER) == TOGETHER) | ((mask & ALONE) == ALONE)
-    state, sends = steps.normal_states[chosen.target], steps.sends[chosen.sent]
-    yield Outcomes(
-        steps=chosen,
-        requests=steps.requests(chosen.source, chosen.given, chosen.hidden),
-        answers=Answers(state, {}),
-        expected=state,
-        expected_sends=sends,
-        java=state,
-        java_sends=sends,
-        state_differs=np.zeros(state.shape, dtype=np.bool_),
-        sends_differ=differ,
-        threw=np.zeros(len(state), dtype=np.bool_),
-    )
+    yield outcomes_of_spec(steps, chosen, sends_differ=differ)
 
 
 def test_each_step_that_differs_is_in_a_group_of_the_departures_that_it_takes(

@@ -1,4 +1,6 @@
-"""Units that arrive in a corpus: each is in the tables once, and again if more of it comes."""
+"""Units of a corpus, on this machine and in a store: each is in the tables once, and again if more
+of it comes.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,8 @@ import pytest
 
 from canvass.cli.main import run
 from canvass.conformance.verify import check_units
+from canvass.corpus.data_source import partition_values
+from canvass.corpus.plan import list_units
 from canvass.corpus.storage import Place, UrlPath, read_table
 from canvass.steps.answers import StepLookup
 from support.corpora import record_runs
@@ -89,3 +93,19 @@ def test_a_run_is_verified_again_if_more_of_it_comes(place: Place, runs: Path) -
     assert look(place, runs) == 0
 
     assert verdicts(place) == [("run-2", "INCOMPLETE"), ("run-2", "CONFORMS")]
+
+
+def test_partitions_are_read_from_the_names_of_folders(place: Place) -> None:
+    for name in ("date=2026-11-20/a", "date=2026-11-20/b", "date=2026-11-21/region=e%20u f/c", "d"):
+        (place / name).mkdir(parents=True)
+        (place / name / "run.json").write_bytes(b"{}")
+    (place / "date=2026-11-22").mkdir(parents=True)
+
+    found = {Path(unit.path).name: partition_values(place, unit) for unit in list_units([place])}
+
+    assert found == {
+        "a": {"date": "2026-11-20"},
+        "b": {"date": "2026-11-20"},
+        "c": {"date": "2026-11-21", "region": "e u f"},
+        "d": {},
+    }

@@ -14,7 +14,6 @@ import pytest
 
 from canvass.cli.main import run
 from canvass.conformance.verify import check_units
-from canvass.corpus.data_source import partition_values
 from canvass.corpus.job import REPORT_TABLES, CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.process_engine import ProcessEngine
@@ -124,22 +123,6 @@ def rows(table: Place) -> list[Any]:
     return found
 
 
-def test_what_is_replaced_in_a_store_is_verified_again(
-    corpus: Path, place: UrlPath, capsys: pytest.CaptureFixture[str]
-) -> None:
-    upload(corpus, place / "corpus")
-    words = ["batch", "verify", f"{place}/corpus", "--append", f"{place}/tables"]
-    words += ["--cache", str(corpus.parent / "cache")]
-    run(words)
-
-    stream = place / "corpus" / "run-1" / "member-1.ndjson"
-    stream.write_bytes((corpus / "run-1" / "member-1.ndjson").read_bytes() + b"\n")
-    run(words)
-
-    sources = [row["source"].rpartition("/")[2] for row in rows(place / "tables" / "verdicts")]
-    assert sorted(sources) == ["run-0", "run-1", "run-1", "run-2", "run-3"]
-
-
 def test_a_graph_in_a_store_is_copied_for_the_keys_in_it(place: UrlPath, tmp_path: Path) -> None:
     keys = np.array([[1, 2], [3, 4]], dtype=np.uint64)
     KeyTable.build(keys, np.array([7, 8])).save(tmp_path)
@@ -163,13 +146,6 @@ def test_what_is_not_there_is_one_line_with_its_url(store: UrlPath) -> None:
     with pytest.raises(StorageError, match=r"^s3a://lake/nothing/x: ") as caught:
         read_table(store / "nothing" / "x")
     assert "\n" not in str(caught.value)
-
-
-def test_partitions_in_a_store_are_listed_as_those_of_this_machine(place: UrlPath) -> None:
-    (place / "date=2026-11-20" / "region=a b%20c" / "run-0" / "run.json").write_bytes(b"{}")
-
-    (unit,) = list_units([place])
-    assert partition_values(place, unit) == {"date": "2026-11-20", "region": "a b c"}
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,15 @@ def test_failures_of_spark_are_failed_jobs_and_others_stay() -> None:
         raise ValueError("mine")
 
 
+def refusal(builder: Nowhere, master: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Open a session with a builder; give the reason why there is none, in one line."""
+    monkeypatch.setattr(spark_session, "_builder", lambda: builder)
+    with pytest.raises(SparkUnavailable) as caught, open_session(master):
+        pass
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
     """A socket on the loopback interface that accepts connections and never answers."""
@@ -117,9 +126,7 @@ def test_a_server_of_spark_connect_keeps_what_it_was_started_with(
     printed = {}
     for address in ("sc://host", "spark://host:7077"):
         builder = Nowhere()
-        monkeypatch.setattr(spark_session, "_builder", lambda builder=builder: builder)
-        with pytest.raises(SparkUnavailable, match="nobody there"), open_session(address):
-            pass
+        assert "nobody there" in refusal(builder, address, monkeypatch)
         assert builder.address == address
         printed[address] = set(builder.settings)
 
@@ -130,62 +137,42 @@ def test_a_server_of_spark_connect_keeps_what_it_was_started_with(
     }
 
 
-def test_arguments_without_their_last_word_are_named_before_spark_starts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master local[1]")
-    monkeypatch.setattr(
-        spark_session, "_builder", lambda: Nowhere(AssertionError("Spark was started"))
-    )
-
-    with pytest.raises(SparkUnavailable, match="PYSPARK_SUBMIT_ARGS"), open_session("local[1]"):
-        pass
-
-
 def closed_port() -> int:
     """A port of the loopback interface that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
 
 
-@pytest.mark.parametrize("scheme", ["spark", "sc"])
-def test_a_master_without_a_listener_is_named_before_spark_starts(
-    monkeypatch: pytest.MonkeyPatch, scheme: str
+@pytest.mark.parametrize(
+    ("master", "arguments", "reason"),
+    [
+        ("local[1]", "--master local[1]", "PYSPARK_SUBMIT_ARGS"),
+        # Spark itself would try for a minute, Spark Connect for ten.
+        ("spark://127.0.0.1:{port}", "", "no session on {master}: Connection refused"),
+        ("sc://127.0.0.1:{port}", "", "no session on {master}: Connection refused"),
+        ("spark://127.0.0.1", "", "no session on {master}: "),
+        ("spark://:7077", "", "no session on {master}: "),
+        ("sc://127.0.0.1:x", "", "no session on {master}: "),
+    ],
+)
+def test_a_session_that_cannot_be_is_refused_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, master: str, arguments: str, reason: str
 ) -> None:
-    """Spark itself would try for a minute, Spark Connect for ten."""
-    monkeypatch.setattr(
-        spark_session, "_builder", lambda: Nowhere(AssertionError("Spark was started"))
-    )
-    master = f"{scheme}://127.0.0.1:{closed_port()}"
+    if arguments:
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+    master = master.format(port=closed_port())
+    started = Nowhere(AssertionError("Spark was started"))
 
-    with pytest.raises(SparkUnavailable) as caught, open_session(master):
-        pass
-
-    assert str(caught.value) == f"no session on {master}: Connection refused"
-
-
-@pytest.mark.parametrize("master", ["spark://127.0.0.1", "spark://:7077", "sc://127.0.0.1:x"])
-def test_a_master_without_host_or_port_is_named_before_spark_starts(
-    monkeypatch: pytest.MonkeyPatch, master: str
-) -> None:
-    monkeypatch.setattr(
-        spark_session, "_builder", lambda: Nowhere(AssertionError("Spark was started"))
-    )
-
-    with pytest.raises(SparkUnavailable, match=f"no session on {master}: "), open_session(master):
-        pass
+    assert reason.format(master=master) in refusal(started, master, monkeypatch)
 
 
 def test_one_reachable_master_of_several_is_enough(
     monkeypatch: pytest.MonkeyPatch, listener: socket.socket
 ) -> None:
     builder = Nowhere()
-    monkeypatch.setattr(spark_session, "_builder", lambda: builder)
     master = f"spark://127.0.0.1:{closed_port()},127.0.0.1:{listener.getsockname()[1]}"
 
-    with pytest.raises(SparkUnavailable, match="nobody there"), open_session(master):
-        pass
-
+    assert "nobody there" in refusal(builder, master, monkeypatch)
     assert builder.address == master
 
 
@@ -205,15 +192,8 @@ def test_a_master_that_is_not_there_is_named_with_the_reason(
         "An error occurred while calling None.org.apache.spark.sql.classic.SparkSession.\n"
         ": java.lang.IllegalStateException: All masters are unresponsive\n\tat org.apache.spark"
     )
-    monkeypatch.setattr(spark_session, "_builder", lambda: Nowhere(error))
 
-    with (
-        pytest.raises(SparkUnavailable) as caught,
-        open_session("spark://host:7077"),
-    ):
-        pass
-
-    assert str(caught.value) == (
+    assert refusal(Nowhere(error), "spark://host:7077", monkeypatch) == (
         "no session on spark://host:7077:"
         " java.lang.IllegalStateException: All masters are unresponsive"
     )
@@ -225,12 +205,8 @@ def test_variables_that_change_how_spark_starts_are_named(monkeypatch: pytest.Mo
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARK_HOME", "/opt/spark-3")
     monkeypatch.setenv("SPARK_REMOTE", "sc://host")
-    monkeypatch.setattr(spark_session, "_builder", lambda: Nowhere(Exception("cannot start")))
 
-    with pytest.raises(SparkUnavailable) as caught, open_session("local[2]"):
-        pass
-
-    assert str(caught.value) == (
+    assert refusal(Nowhere(Exception("cannot start")), "local[2]", monkeypatch) == (
         "no session on local[2]: cannot start (the environment sets SPARK_HOME, SPARK_REMOTE)"
     )
 
@@ -246,14 +222,7 @@ def test_variables_that_change_how_spark_starts_are_named(monkeypatch: pytest.Mo
 def test_without_what_connect_needs_it_is_said_what_to_install(
     monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    builder = Nowhere(error)
-    monkeypatch.setattr(spark_session, "_builder", lambda: builder)
-
-    needed = r"make setup-test"
-    with pytest.raises(SparkUnavailable, match=needed) as raised, open_session("sc://host"):
-        pass
-
-    assert "\n" not in str(raised.value)
+    assert "make setup-test" in refusal(Nowhere(error), "sc://host", monkeypatch)
 
 
 def test_an_interrupt_is_not_logged_with_a_traceback(
