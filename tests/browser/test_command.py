@@ -288,9 +288,7 @@ def test_an_installation_without_the_sample_says_so(monkeypatch: pytest.MonkeyPa
 
 def test_a_corpus_gives_its_runs_and_a_folder_of_logs_too(good_run: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        for file in good_run.iterdir():
-            (tmp_path / name / file.name).write_bytes(file.read_bytes())
+        shutil.copytree(good_run, tmp_path / name)
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "member-0.log").write_text("nothing of Aeron\n")
     sources = list(Opener(Checker(core_lookup())).open(tmp_path))

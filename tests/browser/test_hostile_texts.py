@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -132,9 +133,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _spoilt(run: Path, to: Path, name: str, place: int, path: tuple[Any, ...], text: str) -> Path:
-    to.mkdir()
-    for file in run.iterdir():
-        (to / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(run, to)
     if name == "run.json":
         document = json.loads((to / name).read_text())
         put(document, path, text)
@@ -187,13 +186,7 @@ def test_names_of_files_may_be_hostile(run: Path, tmp_path: Path) -> None:
     names = [one for one in PAYLOADS if "/" not in one and "\0" not in one and len(one) < 200]
     names = [one for one in names if one.strip() and len(one.encode()) < 250]
     assert len(names) > 20
-    folders = []
-    for name in names:
-        folder = tmp_path / name
-        folder.mkdir()
-        for file in run.iterdir():
-            (folder / file.name).write_bytes(file.read_bytes())
-        folders.append(folder)
+    folders = [Path(shutil.copytree(run, tmp_path / name)) for name in names]
     with serving(folders) as server:
         session = server.get(api.Session, "/session")
 

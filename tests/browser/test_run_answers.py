@@ -328,10 +328,7 @@ def test_a_step_that_the_spec_does_not_allow_is_not_in_the_graph(server: Asked) 
 
 
 def test_a_run_that_is_no_trace_is_reported_in_one_line(tmp_path: Path, good_run: Path) -> None:
-    folder = tmp_path / "broken"
-    folder.mkdir()
-    for file in good_run.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
+    folder = Path(shutil.copytree(good_run, tmp_path / "broken"))
     with (folder / "member-0.ndjson").open("a") as stream:
         stream.write('{"step": <b>}\n')
     with serving([folder]) as server:

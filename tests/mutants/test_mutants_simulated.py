@@ -46,35 +46,8 @@ QUICK: Final = (
 )
 ROW: Final = re.compile(r"^\| `(\w+)` \| (\w+) \| (\d+) \| (.*) \|$", re.MULTILINE)
 
-TEXT: Final = """\
-# Mutants of the core in simulated clusters
-
-Whole members run in simulated clusters with faults. One rule of their core and duty cycle is broken (`tests/support/mutant_search.py`). Each
-step of a run is compared with the core's. When a step differs, the run is recorded and verified. A mutant is caught if the spec does not allow
-a recorded step, or if the simulation finds a violated property, an error or a stuck cluster that the core does not have with the same seed (of
-the hardened protocol, or one that no revision has). Some mutants differ in one situation only. They are searched for with a profile of `canvass
-simulate --profile` that makes the situation likely (`SITUATIONS` there, [simulate](../guide/simulate.md)).
-
-Each mutant has one of these results:
-
-* `caught`, in clusters of whole members: {caught} of {count}, {quick} of them within 10 seeds, the last one by seed {last}.
-* `cores`, caught in clusters of cores alone: {cores}, the last one by seed {last_core}. In whole members the module or the duty cycle never makes the
-  step that the mutant allows, or all hardenings together exclude it. `tests/support/core_clusters.py` drives cores without these, with all
-  steps of `Cluster.tla`, and verifies the recorded runs. The seeds are counted in such runs.
-* `equivalent`, because no behaviour shows it: {equal}. The table names the lemma of `Properties.tla` that is the reason. TLC checks the invariants in
-  the models that claim them ([the lemmas](models.md#the-lemmas)), within their bounds. All edges of the member's graphs show that
-  the mutant equals the core where its invariant holds. No step of an equivalent mutant differs in the runs of
-  `tests/mutants/test_equal_mutants.py`.
-
-{rare} left that only rarer runs could show. The state graphs kill all but two; no state that a member can reach shows these two
-(`tests/mutants/test_mutants_on_edges.py`).
-
-    pytest -m night tests/mutants/test_mutants_simulated.py       # with --rewrite it writes this page
-
-| mutant | in simulation | seeds tried | by what, or why not |
-|---|---|---|---|
-{rows}
-"""  # noqa: E501  (lines of a page)
+TEXT: Final = Path(__file__).with_name("mutants_in_simulation.txt").read_text("utf-8")
+"""The page, with places for its figures and rows."""
 
 
 def rows_of(text: str) -> dict[str, tuple[str, int, str]]:

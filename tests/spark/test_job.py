@@ -7,12 +7,11 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from canvass.conformance.verdict import RunVerdict
 from canvass.conformance.verify import check_units
 from canvass.corpus.job import REPORT_TABLES, CorpusJob, OutputExists, make_results_folder
 from canvass.corpus.plan import Unit, list_units
@@ -24,11 +23,10 @@ from canvass.traces.parquet import write_dataset
 from canvass.traces.run import Corpus
 from support.corpora import record_runs
 from support.spoilt_runs import corrupt
+from support.standalone_spark import Results, results_here, results_of, results_of_runs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Verdicts = dict[str | None, tuple[object, ...]]
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,13 @@ class Expected:
 
     corpus: Path
     due: dict[str, str]
-    verdicts: dict[str, RunVerdict]
+    results: Results
     cache: Path
+
+    @property
+    def verdicts(self) -> dict[str, object]:
+        """The verdict of each run, by the name of its folder."""
+        return {Path(str(source)).name: verdict for source, verdict, *_ in self.results[0]}
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +50,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Expected:
     folder = tmp_path_factory.mktemp("job")
     corpus = record_runs(folder / "corpus", 12, 120)
     due = corrupt(corpus)
-    lookup = StepLookup(cache=folder / "cache")
-    checked = check_units(sorted(corpus.iterdir()), lookup)
-    return Expected(
-        corpus, due, {Path(run.path).name: run for run in checked.runs}, folder / "cache"
-    )
+    return Expected(corpus, due, results_here(corpus, folder / "cache"), folder / "cache")
 
 
 def engine_of(request: pytest.FixtureRequest, name: str) -> ProcessEngine | SparkEngine:
@@ -72,42 +71,13 @@ def run_job(
     return summarise(job, corpora=["corpus"], seconds=1.0)
 
 
-def table(out: Path, name: str) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = pq.read_table(out / name).to_pylist()
+def table(out: Path, name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(out / name).to_pylist()
     return rows
 
 
-def verdicts_of(out: Path) -> Verdicts:
-    """The results of each run, by its folder's name."""
-    reported: Verdicts = {}
-    for row in table(out, "verdicts"):
-        name = Path(str(row["source"])).name
-        reported[name] = (row["verdict"], row["events"], row["unchecked"])
-    return reported
-
-
-def divergences_of(out: Path) -> set[tuple[object, ...]]:
-    columns = ("run_id", "divergence_class", "name", "member_id", "step", "rank", "reason")
-    return {tuple(row[name] for name in columns) for row in table(out, "divergences")}
-
-
-def expected_verdicts(expected: Expected) -> Verdicts:
-    return {
-        name: (run.verdict.value, run.events, run.unchecked)
-        for name, run in expected.verdicts.items()
-    }
-
-
-def expected_divergences(expected: Expected) -> set[tuple[object, ...]]:
-    return {
-        (run.run_id, one.kind.value, one.name, one.member, one.step, one.rank, one.text)
-        for run in expected.verdicts.values()
-        for one in run.divergences
-    }
-
-
 def test_each_trouble_has_the_verdict_due_to_it(expected: Expected) -> None:
-    found = {name: run.verdict.value for name, run in expected.verdicts.items()}
+    found = expected.verdicts
 
     assert found == dict.fromkeys(found, "CONFORMS") | expected.due
 
@@ -130,10 +100,9 @@ def test_verdicts_are_those_of_verify_whatever_the_partitions(
 
     summary = run_job(engine_of(request, engine), units, out, expected.cache, partitions)
 
-    assert verdicts_of(out) == expected_verdicts(expected)
-    assert divergences_of(out) == expected_divergences(expected)
+    assert results_of(out) == expected.results
     assert summary.asked_steps == 0
-    assert summary.events == sum(run.events for run in expected.verdicts.values())
+    assert summary.events == sum(row["events"] for row in table(out, "verdicts"))
 
 
 @pytest.mark.parametrize("engine", ["spark", "process"])
@@ -146,8 +115,7 @@ def test_without_a_cache_the_oracle_is_asked_and_units_are_checked_again(
 
     summary = run_job(engine_of(request, engine), units, out, cache, say=said.append)
 
-    assert verdicts_of(out) == expected_verdicts(expected)
-    assert divergences_of(out) == expected_divergences(expected)
+    assert results_of(out) == expected.results
     assert summary.asked_steps > 50
     assert [each for each in said if " again, now that" in each]
     assert [path.suffix for path in cache.iterdir()] == [".sqlite"]
@@ -157,13 +125,8 @@ def test_a_data_set_has_the_verdicts_of_its_runs(
     spark: SparkSession, expected: Expected, tmp_path: Path
 ) -> None:
     malformed = {name for name, verdict in expected.due.items() if verdict == "MALFORMED"}
-    readable = tmp_path / "readable"
-    readable.mkdir()
-    for folder in expected.corpus.iterdir():
-        if folder.name not in malformed:
-            (readable / folder.name).mkdir()
-            for file in folder.iterdir():
-                (readable / folder.name / file.name).write_bytes(file.read_bytes())
+    ignored = shutil.ignore_patterns(*malformed)
+    readable = Path(shutil.copytree(expected.corpus, tmp_path / "readable", ignore=ignored))
     write_dataset(Corpus(readable), tmp_path / "set", events_per_file=400)
     out = tmp_path / "out"
 
@@ -171,11 +134,9 @@ def test_a_data_set_has_the_verdicts_of_its_runs(
 
     assert len(list((tmp_path / "set").iterdir())) > 2
     assert {row["run_id"]: row["verdict"] for row in table(out, "verdicts")} == {
-        run.run_id: run.verdict.value
-        for name, run in expected.verdicts.items()
-        if name not in malformed
+        name: verdict for name, verdict in expected.verdicts.items() if name not in malformed
     }
-    assert divergences_of(out) == expected_divergences(expected)
+    assert results_of(out)[1] == expected.results[1]
 
 
 def test_no_run_hides_a_divergence_of_another_run_with_its_id(
@@ -250,8 +211,4 @@ def test_a_larger_corpus_has_the_same_verdicts_in_every_form_and_cut(
     for run in found:
         row = reported.get((run.path, run.run_id)) or reported[run.path, None]
         assert (row["verdict"], row["events"]) == (run.verdict.value, run.events)
-    assert divergences_of(out) == {
-        (run.run_id, one.kind.value, one.name, one.member, one.step, one.rank, one.text)
-        for run in found
-        for one in run.divergences
-    }
+    assert results_of(out)[1] == results_of_runs(found)[1]

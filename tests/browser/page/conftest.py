@@ -51,15 +51,15 @@ PATIENCE: Final = 90_000
 """Milliseconds after which something is taken never to come: no measure of speed, for a machine
 that is busy or has compiled nothing yet takes long to open a run."""
 
-COVERING = """(texts) => {
-  const boxes = texts.filter((one) => one.textContent !== "")
-    .map((one) => [one.textContent, one.getBoundingClientRect()]);
-  return boxes.flatMap(([text, one], at) => boxes.slice(at + 1)
-    .filter(([, other]) => one.left < other.right - 1 && other.left < one.right - 1 &&
-      one.top < other.bottom - 1 && other.top < one.bottom - 1)
-    .map(([other]) => `${text} | ${other}`));
-}"""
-"""Pairs of texts that cover each other."""
+
+PROBES: Final = dict(
+    re.findall(
+        r"^const (\w+) = (.*?);\n(?=\n|\Z)",
+        Path(__file__).with_name("probes.js").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+)
+"""Functions that tests run in the page, by their names."""
 
 PLACES = {
     "story": "/run/{bad}",

@@ -7,15 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import PLACES, Ids, Open, follow
+from .conftest import PLACES, PROBES, Ids, Open, follow
 
 pytestmark = pytest.mark.browser
 
 UI = Path(__file__).resolve().parents[3] / "tools" / "canvass" / "browser" / "ui"
 AXE = UI / "node_modules" / "axe-core" / "axe.min.js"
-
-RUN = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
-  .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html).join(" | ")}`)"""
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.night)])
@@ -29,7 +26,7 @@ def test_axe_finds_nothing(open_page: Open, ids: Ids, scheme: str) -> None:
         expect(page.locator("h1, .failed").first).to_be_visible()
         expect(page.locator(".waiting")).to_have_count(0)
         page.evaluate(script)
-        if violations := page.evaluate(RUN):
+        if violations := page.evaluate(PROBES["violations"]):
             found[name] = violations
 
     assert found == {}

@@ -17,11 +17,10 @@ from canvass.browser.app import page_files
 from canvass.browser.saved_page import saved_page
 from support.browse import Asked
 
-from .conftest import Ids, Open, alone, follow, kept
+from .conftest import PROBES, Ids, Open, alone, follow, kept
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
-PAPER = "() => getComputedStyle(document.documentElement).getPropertyValue('--paper').trim()"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -84,7 +83,7 @@ def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
     view = alone.locator(".kept > .view, .kept > svg")
     assert view.evaluate("(one) => one.scrollHeight - one.clientHeight") <= 2
     assert view.evaluate("(one) => one.getBoundingClientRect().height") > 150
-    assert alone.evaluate(PAPER) == page.evaluate(PAPER) == "#1b1c20"
+    assert alone.evaluate(PROBES["paper"]) == page.evaluate(PROBES["paper"]) == "#1b1c20"
 
 
 def test_a_run_is_sent_with_the_events_around_a_step(

@@ -21,17 +21,9 @@ from support.page_material import (
     write_strange_counterexample,
 )
 
-from .conftest import Open
+from .conftest import PROBES, Open
 
 pytestmark = pytest.mark.browser
-
-
-FOREIGN = """() => [...document.querySelectorAll([
-  ...["script", "img", "iframe", "object", "embed", "link", "style", "meta", "base", "video", "b",
-      "source", "math", "template", "textarea"],
-  ...["onload", "onerror", "onfocus", "onmouseover", "ontoggle", "srcdoc"].map((one) => `[${one}]`),
-  "a[href^=javascript]"].map((one) => `main ${one}`).join(","))].map((one) => one.localName)"""
-"""Elements that the page itself never makes."""
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +59,11 @@ def test_a_hostile_counterexample_shows_as_text(open_page: Open, strange: Asked)
         expect(rows.nth(number).locator("td").nth(1)).to_have_text(payload)
     (reversed_name,) = (k for k, one in enumerate(PAYLOADS, 1) if "gnp.exe" in one)
     expect(rows.nth(reversed_name)).to_contain_text("\\u202egnp.exe")
-    assert page.evaluate(FOREIGN) == []
+    assert page.evaluate(PROBES["foreign"]) == []
     for _ in range(3):
         page.keyboard.press("j")
         expect(page.locator(".inspector .tree-row").first).to_be_visible()
-    assert page.evaluate(FOREIGN) == []
+    assert page.evaluate(PROBES["foreign"]) == []
     # What ran would have set another title; as a text a hostile name may stand in it.
     assert page.title().endswith(("canvass", "canvass browse"))
 
@@ -83,7 +75,7 @@ def test_a_hostile_message_in_lanes_shows_as_text(open_page: Open, strange: Aske
     assert PAYLOADS[1] in page.locator("svg.lanes").inner_html().replace("&lt;", "<").replace(
         "&gt;", ">"
     )
-    assert page.evaluate(FOREIGN) == []
+    assert page.evaluate(PROBES["foreign"]) == []
 
 
 def test_a_hostile_report_shows_as_text(open_page: Open, strange: Asked) -> None:
@@ -91,7 +83,7 @@ def test_a_hostile_report_shows_as_text(open_page: Open, strange: Asked) -> None
     expect(page.locator(".cluster")).to_have_count(len(PAYLOADS))
     for number, payload in enumerate(PLAIN):
         expect(page.locator(".cluster").nth(number)).to_contain_text(payload)
-    assert page.evaluate(FOREIGN) == []
+    assert page.evaluate(PROBES["foreign"]) == []
     assert page.evaluate(
         "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     )
@@ -103,13 +95,13 @@ def test_a_hostile_run_shows_as_text(open_page: Open, strange: Asked) -> None:
     for key in ("Home", "PageDown", "ArrowRight", "ArrowRight", "v", "3", "4", "1"):
         page.keyboard.press(key)
         expect(page.locator(".inspector h2")).to_be_visible()
-    assert page.evaluate(FOREIGN) == []
+    assert page.evaluate(PROBES["foreign"]) == []
 
 
 def test_what_is_wrong_with_a_hostile_run_shows_as_text(open_page: Open, strange: Asked) -> None:
     page = open_page(f"/run/{strange.ids[4]}", at=strange)
     expect(page.locator("main")).to_contain_text("BAD_VALUE")
-    assert page.evaluate(FOREIGN) == []
+    assert page.evaluate(PROBES["foreign"]) == []
 
 
 PLACES = "/graph/{}", "/run/x?view={}", "/report/x?verdict={}", "/{}"
@@ -121,6 +113,6 @@ def test_a_hostile_link_shows_as_text(open_page: Open, strange: Asked) -> None:
     for place, payload in product(PLACES, PAYLOADS):
         route = place.format(quote(payload[:200], safe=""))
         page.evaluate("(route) => { location.hash = route }", f"#{route}")
-        assert page.evaluate(FOREIGN) == []
+        assert page.evaluate(PROBES["foreign"]) == []
     # What ran would have set another title; as a text a hostile name may stand in it.
     assert page.title().endswith(("canvass", "canvass browse"))

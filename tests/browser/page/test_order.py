@@ -10,32 +10,9 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import Ids, Open, follow
+from .conftest import PROBES, Ids, Open, follow
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
-
-
-HOLD = """(part) => {
-  const real = window.fetch.bind(window);
-  window.held = [];
-  window.fetch = (path, options = {}) => {
-    if (!String(path).includes(part)) return real(path, options);
-    // Without its signal: an answer that was nearly there when it was given up comes all the same.
-    const { signal, ...rest } = options;
-    return new Promise((resolve) => {
-      window.held.push(() => real(path, rest).then(async (answer) => {
-        const body = await answer.blob();
-        resolve(new Response(body, { status: answer.status, headers: answer.headers }));
-      }));
-    });
-  };
-}"""
-GO = """async (number) => {
-  await window.held[number]();
-  // Two frames: what follows from the answer has been drawn.
-  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-}"""
 
 
 def held(page: Page, count: int) -> None:
@@ -47,15 +24,15 @@ def test_an_older_answer_does_not_replace_a_newer_one(open_page: Open, ids: Ids)
     place = f"/graph/{ids['grid']}?view=find&where="
     page = open_page(f"/graph/{ids['grid']}?view=find")
     expect(page.locator(".find")).to_be_visible()
-    page.evaluate(HOLD, "/find?")
+    page.evaluate(PROBES["hold"], "/find?")
     follow(page, place + quote("at[0].place < 1"))
     held(page, 1)
     follow(page, place + quote("at[0].place < 2"))
     held(page, 2)
 
-    page.evaluate(GO, 1)
+    page.evaluate(PROBES["go"], 1)
     expect(page.locator(".find .note")).to_contain_text("640 of 102,400 states")
-    page.evaluate(GO, 0)
+    page.evaluate(PROBES["go"], 0)
     expect(page.locator(".find .note")).to_contain_text("640 of 102,400 states")
 
 
@@ -63,13 +40,13 @@ def test_what_answers_another_question_is_not_shown_for_this_one(open_page: Open
     place = f"/graph/{ids['grid']}?view=find&where="
     page = open_page(place + quote("at[0].place < 2"))
     expect(page.locator(".find .note")).to_contain_text("640 of 102,400 states")
-    page.evaluate(HOLD, "/find?")
+    page.evaluate(PROBES["hold"], "/find?")
     follow(page, place + quote("at[0].place < 3"))
     held(page, 1)
 
     expect(page.locator(".find .waiting")).to_be_visible()
     expect(page.locator(".find .note")).to_have_count(0)
-    page.evaluate(GO, 0)
+    page.evaluate(PROBES["go"], 0)
     expect(page.locator(".find .note")).to_contain_text("960 of 102,400 states")
 
 
@@ -78,14 +55,14 @@ def test_lanes_that_are_answered_late_stay_where_they_were_scrolled_to(
 ) -> None:
     page = open_page(f"/run/{ids['sample']}?at=2000&view=lanes&show=all")
     expect(page.locator('.event.is-chosen[data-event="2000"]')).to_be_visible()
-    page.evaluate(HOLD, "/lanes?from=")
+    page.evaluate(PROBES["hold"], "/lanes?from=")
     page.locator(".lanes-scroll").evaluate("(one) => { one.scrollTop = one.scrollHeight }")
     held(page, 1)
     # Until they are there, empty boxes say which events are loaded.
     expect(page.locator(".lanes-awaited p")).to_be_in_viewport()
     page.set_viewport_size({"width": 1280, "height": 700})
 
-    page.evaluate(GO, 0)
+    page.evaluate(PROBES["go"], 0)
     expect(page.locator('[data-event="5427"]')).to_be_visible()
     expect(page.locator(".lanes-awaited")).to_have_count(0)
 
@@ -93,20 +70,20 @@ def test_lanes_that_are_answered_late_stay_where_they_were_scrolled_to(
 def test_a_link_that_is_answered_late_takes_nobody_back(open_page: Open, ids: Ids) -> None:
     page = open_page(f"/run/{ids['sample']}?at=10")
     expect(page.locator("output.place")).to_have_attribute("data-place", "10")
-    page.evaluate(HOLD, "/step/1/27")
+    page.evaluate(PROBES["hold"], "/step/1/27")
     follow(page, f"/run/{ids['sample']}/step/1/27")
     held(page, 1)
     follow(page, f"/run/{ids['sample']}?at=40")
     expect(page.locator("output.place")).to_have_attribute("data-place", "40")
 
-    page.evaluate(GO, 0)
+    page.evaluate(PROBES["go"], 0)
     expect(page.locator("output.place")).to_have_attribute("data-place", "40")
 
 
 def test_a_file_that_comes_late_closes_no_dialog_opened_since(open_page: Open, ids: Ids) -> None:
     page = open_page(f"/counterexample/{ids['counterexample']}")
     expect(page.locator("[data-state-number]").first).to_be_visible()
-    page.evaluate(HOLD, "/page/")
+    page.evaluate(PROBES["hold"], "/page/")
     page.keyboard.press("x")
     page.get_by_role("button", name="Page").click()
     held(page, 1)
@@ -115,7 +92,7 @@ def test_a_file_that_comes_late_closes_no_dialog_opened_since(open_page: Open, i
     page.keyboard.press("x")
 
     with page.expect_download():
-        page.evaluate(GO, 0)
+        page.evaluate(PROBES["go"], 0)
     expect(page.locator("dialog[open]")).to_have_count(1)
 
 

@@ -20,7 +20,7 @@ from canvass.browser.app import page_files
 from canvass.explanation.evidence import seconds_of
 from support.browse import Asked, serving
 
-from .conftest import COVERING, Ids, Open, alone, kept
+from .conftest import PROBES, Ids, Open, alone, kept
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
@@ -234,7 +234,7 @@ def test_where_are_two_leaders_in_a_file_to_send(
     one.click(both.get_by_role("button").first)
     terms = one.page.locator(".token-term")
     expect(terms).to_have_count(2)
-    assert terms.evaluate_all(COVERING) == []
+    assert terms.evaluate_all(PROBES["covering"]) == []
     one.press("x")
     one.page.keyboard.press("Escape")
     file = kept(one.page, "Page", tmp_path)

@@ -9,87 +9,14 @@ from playwright.sync_api import Page, expect
 
 from support.browse import Asked
 
-from .conftest import PLACES, Ids, Open, follow
+from .conftest import PLACES, PROBES, Ids, Open, follow
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
-
-
-CUT = """() => [...document.querySelectorAll(
-    "button, h1, h2, h3, th, td, .tag, .verdict, .legend li, .lane-head, .tree-name, .tree-value")]
-  .filter((one) => one.checkVisibility() && one.clientWidth > 0 &&
-    (one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 4) &&
-    getComputedStyle(one).overflow !== "visible")
-  .map((one) => one.textContent.slice(0, 60))"""
-"""Elements whose text is cut off by their own edge."""
-
-BESIDE = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
-"""How much wider the page is than the window."""
-
-IN_SIGHT = """() => {
-  const box = document.querySelector(".event.is-chosen").getBoundingClientRect();
-  return box.left >= 0 && box.right <= window.innerWidth;
-}"""
-"""Whether the whole width of the chosen event is in the window."""
-
-SCROLLS_INSIDE = """() => {
-  const find = document.querySelector(".find");
-  const view = document.querySelector("main .view").getBoundingClientRect();
-  return find.getBoundingClientRect().bottom <= view.bottom + 1
-    && ["auto", "scroll"].includes(getComputedStyle(find).overflowY);
-}"""
-"""Whether the fields, however many, stay inside of the view."""
-
-SEEN = """() => document.querySelector("main .view").getBoundingClientRect().height"""
-"""How high the view is."""
-
-OVERLAPPING = """() => {
-  const boxes = [...document.querySelectorAll(".machine .state rect, .machine .move-label")]
-    .map((one) => one.getBoundingClientRect());
-  let count = 0;
-  boxes.forEach((one, at) => boxes.slice(at + 1).forEach((other) => {
-    if (one.left < other.right - 1 && other.left < one.right - 1 &&
-        one.top < other.bottom - 1 && other.top < one.bottom - 1) count += 1;
-  }));
-  return count;
-}"""
-
-TINY = """() => [...document.querySelectorAll("main text, main td, main button, main p, main li")]
-  .filter((one) => one.checkVisibility() && one.textContent.trim() !== "")
-  .map((one) => [one, one.closest("svg")?.getScreenCTM()?.a ?? 1])
-  .filter(([one, scale]) => parseFloat(getComputedStyle(one).fontSize) * scale < 7.5)
-  .map(([one]) => one.textContent.slice(0, 60))"""
-"""Texts that are too small to be read."""
-
-OUT_OF_REACH = """() => {
-  const scrolls = (one) => one !== null && (["auto", "scroll"].includes(
-    getComputedStyle(one).overflowX) || scrolls(one.parentElement));
-  return [...document.querySelectorAll("main td, main th, main button, main p, main svg, main h1")]
-    .filter((one) => one.checkVisibility() && !one.closest(".hidden"))
-    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !scrolls(one))
-    .map((one) => one.textContent.slice(0, 60));
-}"""
-"""Elements right of the window that no scrolling brings into sight."""
-
-TYPED_AT_ONCE = """async () => {
-  document.dispatchEvent(new KeyboardEvent("keydown", { key: "/", bubbles: true }));
-  for (let turn = 0; turn < 100; turn += 1) await null;
-  const field = document.activeElement;
-  field.value = "x";
-  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
-  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-  await new Promise((done) => setTimeout(done));
-  return field.value;
-}"""
-"""Press `/` and type before anything is drawn; give what the field holds when that was done."""
 
 
 @pytest.fixture(params=[one for one in PLACES if one != "nothing"])
 def place(request: pytest.FixtureRequest, ids: Ids) -> str:
     return PLACES[str(request.param)].format(**ids)
-
-
-DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-"""Two frames later the page is drawn for the size of its window."""
 
 
 def settled(page: Page) -> None:
@@ -103,13 +30,13 @@ def test_nothing_is_cut_or_beside_the_window(open_page: Open, place: str) -> Non
     settled(page)
     for width, height in ((1280, 800), (768, 1024), (700, 900), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
-        page.evaluate(DRAWN)
-        assert page.evaluate(BESIDE) <= 0, width
-        assert page.evaluate(SEEN) > 250, width
-        assert page.evaluate(CUT) == [], width
-        assert page.evaluate(OVERLAPPING) == 0, width
-        assert page.evaluate(TINY) == [], width
-        assert page.evaluate(OUT_OF_REACH) == [], width
+        page.evaluate(PROBES["drawn"])
+        assert page.evaluate(PROBES["beside"]) <= 0, width
+        assert page.evaluate(PROBES["seen"]) > 250, width
+        assert page.evaluate(PROBES["cut"]) == [], width
+        assert page.evaluate(PROBES["overlapping"]) == 0, width
+        assert page.evaluate(PROBES["tiny"]) == [], width
+        assert page.evaluate(PROBES["outOfReach"]) == [], width
 
 
 def test_the_chosen_theme_stays(open_page: Open) -> None:
@@ -151,7 +78,7 @@ def test_keys_in_a_field_are_text(open_page: Open, ids: Ids) -> None:
 def test_what_is_typed_before_the_next_frame_stays_in_the_field(open_page: Open, ids: Ids) -> None:
     page = open_page(f"/graph/{ids['graph']}?view=around")
     settled(page)
-    typed = page.evaluate(TYPED_AT_ONCE)
+    typed = page.evaluate(PROBES["typedAtOnce"])
     assert typed == "x"
     expect(page.get_by_label("States in which")).to_have_value("x")
 
@@ -227,9 +154,9 @@ def test_on_a_phone_the_lanes_scroll_inside_and_the_chosen_event_is_in_sight(
     expect(page.locator(".event.is-chosen")).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 844})
     page.keyboard.press("ArrowRight")
-    page.wait_for_function(IN_SIGHT)
+    page.wait_for_function(PROBES["inSight"])
     assert page.locator(".lanes-scroll").evaluate("(one) => one.scrollWidth") > 700
-    assert page.evaluate(BESIDE) <= 0
+    assert page.evaluate(PROBES["beside"]) <= 0
 
 
 def test_on_a_phone_a_graph_opens_at_the_top_of_the_page(open_page: Open, ids: Ids) -> None:
@@ -247,4 +174,4 @@ def test_on_a_phone_the_fields_of_a_predicate_scroll_inside_the_view(
     page = open_page(f"/graph/{ids['graph']}?view=find")
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator(".find .fitting .chip").first).to_be_visible()
-    assert page.evaluate(SCROLLS_INSIDE)
+    assert page.evaluate(PROBES["scrollsInside"])

@@ -16,21 +16,11 @@ from canvass.explanation.explanation import explain, sections
 from canvass.explanation.reading import read
 from support.core_lookup import core_lookup
 
+from .conftest import PROBES
+
 pytestmark = pytest.mark.browser
 
 Opened = Callable[[Path], Page]
-
-OUT_OF_SIGHT = """() => [...document.querySelectorAll("h1, h2, h3, p, td, summary")]
-  .filter((one) => one.checkVisibility())
-  .filter((one) => one.getBoundingClientRect().right > innerWidth)
-  .map((one) => one.textContent.slice(0, 60))"""
-"""Words that are read only by scrolling sideways; drawings and code may be wider."""
-
-SMALL = """() => [...document.querySelectorAll("h1, h2, h3, p, td, code, summary")]
-  .filter((one) => one.checkVisibility() && parseFloat(getComputedStyle(one).fontSize) < 12)
-  .map((one) => one.textContent.slice(0, 60))"""
-
-BESIDE = "() => document.documentElement.scrollWidth - innerWidth"
 
 
 @pytest.fixture
@@ -93,6 +83,6 @@ def test_the_page_is_read_without_scrolling_sideways(opened: Opened, report: Pat
     page = opened(report)
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 844})
-        assert page.evaluate(BESIDE) <= 0
-        assert page.evaluate(OUT_OF_SIGHT) == []
-        assert page.evaluate(SMALL) == []
+        assert page.evaluate(PROBES["beside"]) <= 0
+        assert page.evaluate(PROBES["outOfSight"]) == []
+        assert page.evaluate(PROBES["small"]) == []

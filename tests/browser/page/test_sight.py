@@ -7,25 +7,12 @@ from playwright.sync_api import ViewportSize, expect
 
 from support.browse import Asked
 
-from .conftest import COVERING, Ids, Open
+from .conftest import PROBES, Ids, Open
 
 pytestmark = [pytest.mark.browser, pytest.mark.night]
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
-AT_THE_EDGE = """(canvas) => {
-  const { data } = canvas.getContext("2d").getImageData(0, 0, 2, canvas.height);
-  return data.some((value) => value > 0);
-}"""
-"""Whether something is drawn in the first two columns of a canvas."""
-
-
-GIVEN_IS_ABOVE = """() => {
-  const given = [...document.querySelectorAll("h3")].find((one) => one.textContent === "Given");
-  const timeline = document.querySelector(".timeline");
-  return given.getBoundingClientRect().bottom < timeline.getBoundingClientRect().top;
-}"""
-"""The part Given of a step ends above the timeline."""
 
 FILLS = ("start", "candidate", "leader", "follower", "outside")
 TEXTS = [
@@ -36,8 +23,6 @@ TEXTS = [
 ]
 """Pairs of colours, those of a text and of what is behind it."""
 NAMES = sorted({"edge", *" ".join(TEXTS).split()})
-COLOURS = """(names) => names.map((name) =>
-  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim())"""
 
 
 def contrast(*colours: str) -> float:
@@ -54,7 +39,7 @@ def contrast(*colours: str) -> float:
 def test_texts_are_read_and_edges_differ_without_colour(open_page: Open, theme: str) -> None:
     page = open_page()
     page.evaluate("(theme) => { document.documentElement.dataset.theme = theme }", theme)
-    colour = dict(zip(NAMES, page.evaluate(COLOURS, NAMES), strict=True))
+    colour = dict(zip(NAMES, page.evaluate(PROBES["colours"], NAMES), strict=True))
     assert contrast(colour["edge"], colour["paper"]) >= 3
     assert contrast(colour["leader"], colour["follower"]) >= 1.4
     wrong = [one for one in TEXTS if contrast(*(colour[each] for each in one.split())) < 4.5]
@@ -66,7 +51,7 @@ def test_on_paper_the_view_is_whole_and_light(open_page: Open, ids: Ids) -> None
     expect(page.locator(".elections")).to_be_visible()
     page.emulate_media(media="print", color_scheme="dark")
     expect(page.locator(".bar")).to_be_hidden()
-    assert page.evaluate(COLOURS, ["paper"]) == ["#ffffff"]
+    assert page.evaluate(PROBES["colours"], ["paper"]) == ["#ffffff"]
     view = page.locator(".verdict-view")
     assert view.evaluate("(one) => one.scrollHeight - one.clientHeight") <= 1
 
@@ -75,7 +60,7 @@ def test_a_leader_that_leads_on_hides_no_election(open_page: Open, captured: Ask
     page = open_page(f"/run/{captured.ids[0]}", at=captured)
     bands = page.locator(".timeline-bands text")
     expect(bands.first).to_be_visible()
-    assert bands.evaluate_all(COVERING) == []
+    assert bands.evaluate_all(PROBES["covering"]) == []
 
 
 def test_a_stretch_of_the_timeline_has_its_whole_word_if_there_is_room(
@@ -104,7 +89,7 @@ def test_no_word_of_a_projection_is_beside_the_frame(open_page: Open, ids: Ids) 
     words = page.locator(".graph-canvas canvas[data-words]")
     expect(words).to_be_visible()
     expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", "18")
-    assert words.evaluate(AT_THE_EDGE) is False
+    assert words.evaluate(PROBES["atTheEdge"]) is False
 
 
 def test_on_a_phone_the_observed_and_the_allowed_step_are_in_sight(
@@ -120,7 +105,7 @@ def test_on_a_phone_the_observed_and_the_allowed_step_are_in_sight(
     expect(texts.filter(has_text="allowed:")).to_be_visible()
     right = "(texts) => Math.max(...texts.map((one) => one.getBoundingClientRect().right))"
     assert texts.evaluate_all(right) <= PHONE["width"]
-    assert texts.evaluate_all(COVERING) == []
+    assert texts.evaluate_all(PROBES["covering"]) == []
 
 
 def test_the_button_of_the_divergence_names_the_key_that_does_the_same(
@@ -149,7 +134,7 @@ def test_a_long_excerpt_of_the_log_leaves_what_the_step_was_given_in_sight(
     expect(excerpt).to_contain_text("ELECTION_STATE_CHANGE")
     assert excerpt.evaluate("(one) => one.scrollHeight > one.clientHeight")
     expect(page.get_by_role("heading", name="Given")).to_be_in_viewport()
-    page.wait_for_function(GIVEN_IS_ABOVE)
+    page.wait_for_function(PROBES["givenIsAbove"])
 
 
 def test_on_a_phone_a_report_fills_the_page(open_page: Open, ids: Ids) -> None:

@@ -62,6 +62,22 @@ def electing(state: ElectionState, **fields: Any) -> Member:
     )
 
 
+def ready(*records: MemberRecord, commit: int = 0) -> Member:
+    """A leader that is ready, with all of its log appended and published."""
+    return electing(
+        ElectionState.LEADER_READY,
+        role=Role.LEADER,
+        leader_member_id=0,
+        append_position=96,
+        commit_position=commit,
+        publication_position=96,
+        module_leadership_term_id=0,
+        log_leadership_term_id=0,
+        recording_log=OPEN,
+        records=(heard(0, 96), *records, NULL_RECORD),
+    )
+
+
 def heard(term: int, position: int) -> MemberRecord:
     return replace(NULL_RECORD, leadership_term_id=term, log_position=position)
 
@@ -88,18 +104,7 @@ def announced(term: int, position: int, commit: int) -> NewLeadershipTerm:
 @pytest.mark.parametrize(("revision", "commit"), [("1.49", 0), ("1.50", 96)])
 def test_a_leader_that_is_ready_may_lower_its_commit_position(revision: str, commit: int) -> None:
     """Source: ConsensusModuleAgent.updateLeaderPosition of 1.49: ``commitPosition.setRelease``."""
-    s = electing(
-        ElectionState.LEADER_READY,
-        role=Role.LEADER,
-        leader_member_id=0,
-        append_position=96,
-        commit_position=96,
-        publication_position=96,
-        module_leadership_term_id=0,
-        log_leadership_term_id=0,
-        recording_log=OPEN,
-        records=(heard(0, 96), replace(NULL_RECORD, vote=1), NULL_RECORD),
-    )
+    s = ready(replace(NULL_RECORD, vote=1), commit=96)
 
     outcome = taken(revision, s, "LeaderReady", Input(active=frozenset({0}), commit_interval=True))
 
@@ -109,17 +114,7 @@ def test_a_leader_that_is_ready_may_lower_its_commit_position(revision: str, com
 
 def test_a_leader_that_is_ready_publishes_what_it_commits() -> None:
     """Source: ConsensusModuleAgent.updateLeaderPosition: it publishes whenever it commits."""
-    s = electing(
-        ElectionState.LEADER_READY,
-        role=Role.LEADER,
-        leader_member_id=0,
-        append_position=96,
-        publication_position=96,
-        module_leadership_term_id=0,
-        log_leadership_term_id=0,
-        recording_log=OPEN,
-        records=(heard(0, 96), heard(-1, 96), NULL_RECORD),
-    )
+    s = ready(heard(-1, 96))
 
     outcome = taken("1.50", s, "LeaderReady", Input(active=frozenset({0, 1})))
 
@@ -208,17 +203,7 @@ def test_an_election_of_149_ends_with_what_is_processed_notified(
 
 def test_a_leader_of_149_commits_its_own_log_when_its_election_ends() -> None:
     """Source: ConsensusModuleAgent.electionComplete: the counter is set to the log position."""
-    s = electing(
-        ElectionState.LEADER_READY,
-        role=Role.LEADER,
-        leader_member_id=0,
-        append_position=96,
-        publication_position=96,
-        module_leadership_term_id=0,
-        log_leadership_term_id=0,
-        recording_log=OPEN,
-        records=(heard(0, 96), heard(0, 96), NULL_RECORD),
-    )
+    s = ready(heard(0, 96))
 
     outcome = taken("1.49", s, "LeaderReady", Input(active=frozenset({0}), position=192))
 
@@ -247,9 +232,6 @@ def test_a_single_member_of_149_leads_the_same_term_again_after_an_error() -> No
 
     assert again is not None
     assert again.next.leadership_term_id == leads.next.leadership_term_id == 0
-
-
-# --- recordings and terms
 
 
 # --- terminations

@@ -27,23 +27,22 @@ def spans(log: RecordingLog, terms: range) -> list[tuple[int, int]]:
     return [(entry.term_base_log_position, entry.log_position) for entry in found]
 
 
-def test_an_empty_log_begins_with_empty_terms() -> None:
-    log = ensure_coherent((), 0, 0, 4, 0, 500)
+@pytest.mark.parametrize(
+    ("arguments", "first", "expected"),
+    [
+        ((0, 0, 4, 0, 500), 0, [(0, 0), (0, 0), (0, 0), (0, 0), (0, 500)]),
+        ((2, 500, 4, 500, 1000), 2, [(500, 500), (500, 500), (500, 1000)]),
+        ((2, 120, 4, 500, -1), 3, [(120, 500), (500, -1)]),
+    ],
+    ids=["empty terms", "after a snapshot", "a later base"],
+)
+def test_an_empty_log_holds_the_terms_before_its_first(
+    arguments: tuple[int, int, int, int, int], first: int, expected: list[tuple[int, int]]
+) -> None:
+    log = ensure_coherent((), *arguments)
 
-    assert spans(log, range(5)) == [(0, 0), (0, 0), (0, 0), (0, 0), (0, 500)]
+    assert spans(log, range(first, 5)) == expected
     assert last_term(log) == 4
-
-
-def test_an_empty_log_after_a_snapshot_begins_at_its_term() -> None:
-    log = ensure_coherent((), 2, 500, 4, 500, 1000)
-
-    assert spans(log, range(2, 5)) == [(500, 500), (500, 500), (500, 1000)]
-
-
-def test_an_empty_log_with_a_later_base_holds_the_term_between() -> None:
-    log = ensure_coherent((), 2, 120, 4, 500, -1)
-
-    assert spans(log, range(3, 5)) == [(120, 500), (500, -1)]
     assert is_coherent(log)
 
 
@@ -57,34 +56,31 @@ def test_an_open_term_is_closed_at_the_base_and_the_gap_is_empty(term: int) -> N
     assert find_term_entry(log, 4) == TermEntry(4, base, end)
 
 
-def test_a_term_that_exists_gets_its_end_only() -> None:
-    log = (TermEntry(0, 0, 100), TermEntry(1, 100, -1))
-
-    assert ensure_coherent(log, 0, 0, 1, 300, 200) == (
-        TermEntry(0, 0, 100),
-        TermEntry(1, 100, 200),
-    )
-    assert ensure_coherent(log, 0, 0, 1, 300, -1) == log
+CLOSED, SECOND = TermEntry(0, 0, 100), TermEntry(1, 100, -1)
 
 
-def test_a_log_without_a_first_term_never_names_term_minus_one() -> None:
-    log = ensure_coherent((), -1, 0, 0, 0, -1)
-
-    assert log == (TermEntry(0, 0, -1),)
-
-
-def test_an_open_term_is_empty_if_nobody_says_where_the_next_one_begins() -> None:
-    """Source: Election.ensureRecordingLogCoherent, which gives its own last term's base."""
-    log = ensure_coherent((TermEntry(0, 0, 100), TermEntry(1, 100, -1)), -1, 0, 2, -1, 300)
-
-    assert log == (TermEntry(0, 0, 100), TermEntry(1, 100, 100), TermEntry(2, 100, 300))
-
-
-def test_a_new_term_begins_where_the_last_one_was_closed() -> None:
-    """Whatever base is given for it. Source: RecordingLog.ensureCoherent."""
-    log = ensure_coherent((TermEntry(0, 0, 100),), 0, 0, 1, 300, -1)
-
-    assert log == (TermEntry(0, 0, 100), TermEntry(1, 100, -1))
+@pytest.mark.parametrize(
+    ("log", "arguments", "expected"),
+    [
+        ((CLOSED, SECOND), (0, 0, 1, 300, 200), (CLOSED, TermEntry(1, 100, 200))),
+        ((CLOSED, SECOND), (0, 0, 1, 300, -1), (CLOSED, SECOND)),
+        # A log without a first term never names term -1.
+        ((), (-1, 0, 0, 0, -1), (TermEntry(0, 0, -1),)),
+        # Election.ensureRecordingLogCoherent gives its own last term's base.
+        (
+            (CLOSED, SECOND),
+            (-1, 0, 2, -1, 300),
+            (CLOSED, TermEntry(1, 100, 100), TermEntry(2, 100, 300)),
+        ),
+        # Whatever base is given: RecordingLog.ensureCoherent.
+        ((CLOSED,), (0, 0, 1, 300, -1), (CLOSED, SECOND)),
+    ],
+    ids=["end", "no end", "no first term", "no next base", "closed before"],
+)
+def test_a_term_begins_where_the_last_one_ends_and_gets_its_end(
+    log: RecordingLog, arguments: tuple[int, int, int, int, int], expected: RecordingLog
+) -> None:
+    assert ensure_coherent(log, *arguments) == expected
 
 
 def test_only_an_entry_that_is_there_is_committed() -> None:

@@ -24,36 +24,48 @@ def kinds(units: list[Unit]) -> list[tuple[UnitKind, str]]:
     return [(unit.kind, Path(unit.path).name) for unit in units]
 
 
-def test_a_run_folder_is_one_unit(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "a")
+RUN, LOGS, REFUSED = UnitKind.RUN, UnitKind.AERON_LOGS, UnitKind.REFUSED
+TREES: dict[str, tuple[list[str], list[tuple[UnitKind, str]]]] = {
+    "whatever is in its runs": (
+        ["b/run.json", "a/", "notes.txt", ".hidden/"],
+        [(RUN, "a"), (RUN, "b")],
+    ),
+    "an odd name": (["odd name/", "run/run.json"], [(REFUSED, "odd name"), (RUN, "run")]),
+    "logs": (
+        ["logs/member-0.log.gz", "run/run.json", "run/member-0.log"],
+        [(LOGS, "logs"), (RUN, "run")],
+    ),
+    "a stream outside": (
+        ["a/run.json", "member-0.ndjson.gz", "notes.txt"],
+        [(RUN, "a"), (REFUSED, "member-0.ndjson.gz")],
+    ),
+}
+"""Files and folders of a corpus, and its units."""
 
-    assert kinds(list_units([run])) == [(UnitKind.RUN, "a")]
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_corpus_is_listed_by_name(tmp_path: Path, name: str) -> None:
+    files, expected = TREES[name]
+    for file in files:
+        path = tmp_path / file
+        (path if file.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        if not file.endswith("/"):
+            path.write_bytes(b"{}")
+
+    assert kinds(list_units([tmp_path])) == expected
+    for kind, unit in expected:
+        if kind is LOGS or f"{unit}/run.json" in files:
+            assert kinds(list_units([tmp_path / unit])) == [(kind, unit)]
 
 
-def test_a_corpus_is_listed_by_name_whatever_is_in_its_runs(tmp_path: Path) -> None:
-    make_run(tmp_path / "b")
-    (tmp_path / "a").mkdir()
-    (tmp_path / "notes.txt").write_text("not a run")
-    (tmp_path / ".hidden").mkdir()
-
-    found = kinds(list_units([tmp_path]))
-
-    assert found == [(UnitKind.RUN, "a"), (UnitKind.RUN, "b")]
-
-
-def test_links_and_odd_names_are_refused_and_stop_nothing(tmp_path: Path) -> None:
+def test_a_link_is_refused_and_stops_nothing(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run")
     (tmp_path / "link").symlink_to(run)
-    (tmp_path / "odd name").mkdir()
 
     units = list_units([tmp_path])
 
-    assert kinds(units) == [
-        (UnitKind.REFUSED, "link"),
-        (UnitKind.REFUSED, "odd name"),
-        (UnitKind.RUN, "run"),
-    ]
-    assert {unit.code for unit in units} == {Code.BAD_NAME.value, ""}
+    assert kinds(units) == [(REFUSED, "link"), (RUN, "run")]
+    assert [unit.code for unit in units] == [Code.BAD_NAME.value, ""]
 
 
 @pytest.mark.parametrize("name", ["a b", "a:b", "a+b", "a,b", "a@b", "\u00e9"])
@@ -110,19 +122,6 @@ def test_a_folder_with_a_linked_log_is_refused(tmp_path: Path) -> None:
     assert unit.reason == "member-0.log is a symbolic link"
 
 
-def test_folders_of_aeron_logs_are_recognised_by_their_files(tmp_path: Path) -> None:
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    (logs / "member-0.log.gz").write_bytes(b"x")
-    make_run(tmp_path / "run")
-    (tmp_path / "run" / "member-0.log").write_bytes(b"x")
-
-    expected = [(UnitKind.AERON_LOGS, "logs"), (UnitKind.RUN, "run")]
-
-    assert kinds(list_units([tmp_path])) == expected
-    assert kinds(list_units([logs])) == expected[:1]
-
-
 def test_files_of_a_data_set_are_units_and_each_counts_once(tmp_path: Path) -> None:
     (tmp_path / "events-3-00000.parquet").write_bytes(b"12345")
 
@@ -132,24 +131,21 @@ def test_files_of_a_data_set_are_units_and_each_counts_once(tmp_path: Path) -> N
     assert units[0].cost == 500
 
 
-@pytest.mark.parametrize("name", ["none", "empty"])
-def test_a_corpus_with_nothing_to_check_is_an_error(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("none", Code.NOT_FOUND), ("empty", Code.NOT_FOUND), ("both", Code.AMBIGUOUS)],
+)
+def test_a_corpus_with_nothing_to_check_or_of_both_forms_is_an_error(
+    tmp_path: Path, name: str, code: Code
+) -> None:
     (tmp_path / "empty").mkdir()
+    make_run(tmp_path / "both" / "a")
+    (tmp_path / "both" / "events.parquet").write_bytes(b"")
 
     with pytest.raises(TraceError) as caught:
         list_units([tmp_path / name])
 
-    assert caught.value.code is Code.NOT_FOUND
-
-
-def test_a_folder_of_both_forms_is_an_error(tmp_path: Path) -> None:
-    make_run(tmp_path / "a")
-    (tmp_path / "events.parquet").write_bytes(b"")
-
-    with pytest.raises(TraceError) as caught:
-        list_units([tmp_path])
-
-    assert caught.value.code is Code.AMBIGUOUS
+    assert caught.value.code is code
 
 
 @pytest.mark.parametrize("outer", ["run.json", "member-0.log"])
@@ -167,15 +163,6 @@ def test_a_unit_that_holds_others_is_refused_as_they_would_not_be_checked(
 
     assert (unit.kind, unit.path) == (UnitKind.REFUSED, str(folder))
     assert "inner" in unit.reason
-
-
-def test_a_stream_outside_of_a_run_is_refused(tmp_path: Path) -> None:
-    make_run(tmp_path / "a")
-    (tmp_path / "member-0.ndjson.gz").write_bytes(b"")
-    (tmp_path / "notes.txt").write_bytes(b"")
-
-    expected = [(UnitKind.RUN, "a"), (UnitKind.REFUSED, "member-0.ndjson.gz")]
-    assert kinds(list_units([tmp_path])) == expected
 
 
 UNITS = st.lists(st.integers(0, 10_000), max_size=40).map(
