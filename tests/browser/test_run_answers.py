@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.browser import api
+from canvass.browser.api_runs import FirstDivergence
 from canvass.browser.verdicts import Checked
 from canvass.conformance.verify import check_units
 from canvass.explanation.explanation import explain
@@ -20,6 +21,8 @@ from canvass.lanes.model import Mark
 from canvass.steps.answers import StepLookup
 from canvass.tlc.errors import TlcError
 from canvass.traces.alignment.importer import import_logs
+from canvass.traces.parquet import write_dataset
+from canvass.traces.run import Corpus
 from support.aeron_story import StoryLog, lead, write_story
 from support.browse import Asked, serving
 from support.core_lookup import core_lookup
@@ -93,28 +96,33 @@ def test_an_imported_run_names_the_releases_that_wrote_its_logs(
     assert server.get(api.RunView, "/run/good").releases == ()
 
 
+def divergence(server: Asked) -> FirstDivergence:
+    """The divergence of the bad run."""
+    found = settled(server, "bad").divergence
+    assert found is not None
+    return found
+
+
 def test_a_divergence_is_reported_with_what_is_allowed(server: Asked) -> None:
-    run = settled(server, "bad")
+    """It is marked in the lanes, and said at its step and at no other."""
+    run, answer = settled(server, "bad"), divergence(server)
 
     assert run.verdict == "DIVERGES"
-    assert run.divergence is not None
-    answer = run.divergence
     assert (answer.kind, answer.name, answer.member) == ("IMPLEMENTATION_STEP", "Canvass", 1)
     assert any(one.field == "electionState" for one in answer.changed)
     assert answer.operator is not None
     assert answer.operator.lines[0].startswith("Canvass(")
     assert "ElectionError" in answer.enabled
     assert {one.kind.value for one in run.divergences} >= {answer.kind}
+    (difference,) = (one for one in answer.expected[0] if one.field == "electionState")
+    assert (difference.observed, difference.allowed) == ("NOMINATE", "CANVASS")
 
-
-def test_a_step_the_spec_does_not_allow_has_its_alternatives(server: Asked) -> None:
-    answer = settled(server, "bad").divergence
-    assert answer is not None
-
-    assert answer.expected
-    differences = {one.field: one for one in answer.expected[0]}
-    assert differences["electionState"].observed == "NOMINATE"
-    assert differences["electionState"].allowed == "CANVASS"
+    part = server.get(api.Lanes, "/run/bad/lanes", **{"from": answer.event_number, "count": 1})
+    assert part.events[0].mark == Mark.DIVERGES.value
+    assert part.events[0].reference == f"{answer.member}:{answer.step}"
+    place = f"/run/bad/step/{answer.member}"
+    assert server.get(api.StepView, f"{place}/{answer.step}").divergence == answer.message
+    assert server.get(api.StepView, f"{place}/{answer.step - 1}").divergence == ""
 
 
 def test_lanes_give_every_event_once_however_they_are_cut(server: Asked, good_run: Path) -> None:
@@ -143,15 +151,6 @@ def test_lanes_beyond_the_end_are_empty(server: Asked) -> None:
     part = server.get(api.Lanes, "/run/good/lanes", **{"from": total})
 
     assert (part.events, part.before, part.after) == ((), total, 0)
-
-
-def test_the_divergence_is_marked_in_the_lanes(server: Asked) -> None:
-    answer = settled(server, "bad").divergence
-    assert answer is not None
-    part = server.get(api.Lanes, "/run/bad/lanes", **{"from": answer.event_number, "count": 1})
-
-    assert part.events[0].mark == Mark.DIVERGES.value
-    assert part.events[0].reference == f"{answer.member}:{answer.step}"
 
 
 def test_events_are_found_by_how_many_members_lead_and_are_candidates(server: Asked) -> None:
@@ -263,21 +262,11 @@ def test_a_step_is_reported_as_the_stream_has_it(server: Asked, good_run: Path) 
             assert paths == {name for name in after if after[name] != before[name]}
 
 
-def test_what_is_wrong_is_said_at_its_step_and_at_no_other(server: Asked) -> None:
-    answer = settled(server, "bad").divergence
-    assert answer is not None
-    place = f"/run/bad/step/{answer.member}"
-
-    assert server.get(api.StepView, f"{place}/{answer.step}").divergence == answer.message
-    assert server.get(api.StepView, f"{place}/{answer.step - 1}").divergence == ""
-
-
 def test_a_clause_that_several_divergences_of_a_step_have_is_said_once(
     server: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = settled(server, "bad").divergence
+    settled(server, "bad")
     checked: Checked = server.store.content("run", "bad").checked
-    assert answer is not None
     assert checked.verdict is not None
     first = checked.verdict.divergences[0]
     both = tuple(replace(first, text=f"{text}; see HZ1") for text in ("one", "two"))
@@ -320,8 +309,7 @@ def test_a_step_lies_in_the_graph_between_states_like_its_own(server: Asked) -> 
 
 def test_a_step_that_the_spec_does_not_allow_is_not_in_the_graph(server: Asked) -> None:
     server.store.content("graph", server.ids[-1]).steps.classes.get()
-    answer = settled(server, "bad").divergence
-    assert answer is not None
+    answer = divergence(server)
     step = server.get(api.StepView, f"/run/bad/step/{answer.member}/{answer.step}")
 
     assert (step.graph, step.graph_pending) == (None, False)
@@ -341,9 +329,6 @@ def test_a_run_that_is_no_trace_is_reported_in_one_line(tmp_path: Path, good_run
 
 
 def test_a_data_set_gives_its_runs(tmp_path: Path, good_run: Path, bad_run: Path) -> None:
-    from canvass.traces.parquet import write_dataset
-    from canvass.traces.run import Corpus
-
     for number, run in enumerate((good_run, bad_run)):
         write_dataset(Corpus(run), tmp_path / "set" / f"part-{number}")
     with serving([tmp_path / "set" / "part-0", tmp_path / "set" / "part-1"]) as server:
@@ -356,9 +341,6 @@ def test_a_data_set_gives_its_runs(tmp_path: Path, good_run: Path, bad_run: Path
 
 
 def test_a_run_of_a_data_set_has_the_verdict_of_the_command(tmp_path: Path, good_run: Path) -> None:
-    from canvass.traces.parquet import write_dataset
-    from canvass.traces.run import Corpus
-
     folder = tmp_path / "run"
     shutil.copytree(good_run, folder)
     header = json.loads((folder / "run.json").read_text())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ def events(streams: Streams, action: str) -> Iterator[tuple[int, int, Line]]:
                 yield member, place, line
 
 
-def _renumber(lines: list[Line]) -> None:
+def renumber(lines: list[Line]) -> None:
+    """Number the steps of a stream anew."""
     for step, line in enumerate(lines):
         line["step"] = step
 
@@ -85,7 +87,7 @@ def event_dropped_unseen(streams: Streams) -> None:
     """An event is missing, and the numbers do not tell."""
     member, place, _ = list(events(streams, "RecordLog"))[2]
     del streams[member][place]
-    _renumber(streams[member])
+    renumber(streams[member])
 
 
 def events_swapped(streams: Streams) -> None:
@@ -93,7 +95,7 @@ def events_swapped(streams: Streams) -> None:
     member, place, _ = list(events(streams, "RecordLog"))[2]
     lines = streams[member]
     lines[place - 1], lines[place] = lines[place], lines[place - 1]
-    _renumber(lines)
+    renumber(lines)
 
 
 def event_duplicated(streams: Streams) -> None:
@@ -102,7 +104,7 @@ def event_duplicated(streams: Streams) -> None:
     streams[member].insert(place, json.loads(json.dumps(line)))
     for copy in streams[member][place : place + 1]:
         copy["sends"] = []
-    _renumber(streams[member])
+    renumber(streams[member])
 
 
 def send_removed(streams: Streams) -> None:
@@ -144,19 +146,11 @@ def message_forged(streams: Streams) -> None:
 
 def message_overtaken(streams: Streams) -> None:
     """Two messages of one channel arrive in the other order."""
-    for lines in streams.values():
+    for lines, action in product(streams.values(), ("OnCanvassPosition", "OnAppendPosition")):
         last: dict[int, Line] = {}
-        for line in lines:
+        for line in (one for one in lines if one["action"] == action):
             given = line["input"]
-            if line["action"] == "OnCanvassPosition" and line["state"]["electionState"] == "CLOSED":
-                other = last.get(given["from"])
-                if other is not None and other["message"] == given["message"]:
-                    other["id"], given["id"] = given["id"], other["id"]
-                    return
-                last[given["from"]] = given
-        for line in lines:
-            given = line["input"]
-            if line["action"] == "OnAppendPosition":
+            if action == "OnAppendPosition" or line["state"]["electionState"] == "CLOSED":
                 other = last.get(given["from"])
                 if other is not None and other["message"] == given["message"]:
                     other["id"], given["id"] = given["id"], other["id"]

@@ -15,7 +15,7 @@ from typing import Any
 
 from canvass.cluster.rules import Rules
 from canvass.selftest.runs import record_run
-from support.corruptions import Line, Streams, corrupted
+from support.corruptions import Line, Streams, corrupted, renumber
 
 Spoil = Callable[[Streams, random.Random], None]
 
@@ -33,11 +33,6 @@ def _where(
 ) -> tuple[int, int] | None:
     found = [(m, k) for m, lines in streams.items() for k, line in enumerate(lines) if wanted(line)]
     return rng.choice(found) if found else None
-
-
-def _renumber(lines: list[Line]) -> None:
-    for step, line in enumerate(lines):
-        line["step"] = step
 
 
 def _other(value: Any, name: str, rng: random.Random) -> Any:
@@ -127,7 +122,7 @@ def event_missing_unseen(streams: Streams, rng: random.Random) -> None:
     """An event is missing, and the numbers do not tell."""
     member, place = _choose(streams, rng)
     del streams[member][place]
-    _renumber(streams[member])
+    renumber(streams[member])
 
 
 def events_swapped(streams: Streams, rng: random.Random) -> None:
@@ -135,14 +130,14 @@ def events_swapped(streams: Streams, rng: random.Random) -> None:
     member, place = _choose(streams, rng, first=2)
     lines = streams[member]
     lines[place - 1], lines[place] = lines[place], lines[place - 1]
-    _renumber(lines)
+    renumber(lines)
 
 
 def event_twice(streams: Streams, rng: random.Random) -> None:
     """An event stands in the stream twice."""
     member, place = _choose(streams, rng)
     streams[member].insert(place, json.loads(json.dumps(streams[member][place])))
-    _renumber(streams[member])
+    renumber(streams[member])
 
 
 def stream_cut(streams: Streams, rng: random.Random) -> None:
@@ -273,7 +268,7 @@ def began_earlier(streams: Streams, rng: random.Random) -> None:
                     starts[m], moved = k + 1, True
     for m, lines in streams.items():
         del lines[: min(starts[m], len(lines) - 1)]
-        _renumber(lines)
+        renumber(lines)
 
 
 def checksum_forged(streams: Streams, rng: random.Random) -> None:
