@@ -92,7 +92,7 @@ STATUSES: Final = {"host": (400, 403), "origin": (403,), "x-canvass-token": (401
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values]
 )
-def test_a_request_of_somebody_else_is_refused_and_told_nothing(
+def test_a_request_of_somebody_else_is_refused_and_learns_nothing(
     server: Asked, name: str, value: str
 ) -> None:
     given = value.format(port=server.port, token=server.token)
