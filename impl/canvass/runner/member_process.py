@@ -92,7 +92,7 @@ def _last_lines(path: Path, count: int) -> list[bytes]:
     return (lines[1:] if start else lines)[-count:]
 
 
-STATUS_PERIOD_NS: Final = 100_000_000
+STATUS_PERIOD_NS: Final = 250_000_000
 MARK_LENGTH: Final = 4_095
 """The mark is padded to this length, so that it lies over the one before."""
 MARK_PERIOD_NS: Final = 1_000_000_000
