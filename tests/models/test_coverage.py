@@ -35,6 +35,7 @@ RULES: dict[str, tuple[str, dict[str, str]]] = {
     "two members, 1.49": ("MCMemberGraph2", constants_of(Rules.of("1.49", 2))),
     "two members, hardened": ("MCMemberGraph2", constants_of(Rules.of("hardened", 2))),
     "three members": ("MCMemberGraph3", LIVED_ALONE),
+    "three members, hardened": ("MCMemberGraph3Hardened", LIVED_ALONE),
     "three members, upstream-fix": ("MCMemberGraph3UpstreamFix", LIVED_ALONE),
     "one member, 1.49": ("MCSingleNodeRev149", {}),
     "HZ1, 1.49": ("MCHazard1Rev149", {}),
