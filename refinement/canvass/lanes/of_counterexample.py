@@ -236,8 +236,6 @@ def part_path(path: str, name: str) -> str:
 
 def field_changes(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
     """Give path, value before and value after of each difference of two trees of JSON values."""
-    if before == after and type(before) is type(after):
-        return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys((*before, *after)):
             name = part_path(path, str(key))
@@ -256,7 +254,7 @@ def field_changes(before: Any, after: Any, path: str = "") -> Iterator[tuple[str
                 yield name, value_text(before[place]), ABSENT
             else:
                 yield from field_changes(before[place], after[place], name)
-    else:
+    elif before != after or type(before) is not type(after):
         yield path, value_text(before), value_text(after)
 
 
