@@ -293,11 +293,15 @@ def test_a_follower_processes_what_is_recorded_and_known_to_be_committed(given_s
 def test_the_recording_shrinks_by_truncation_alone(given_step: Given) -> None:
     if (outcome := take(given_step)) is None:
         return
-    shrinks = outcome.next.recorded_position < given_step.state.recorded_position
+    recorded = given_step.state.recorded_position
+    shrinks = outcome.next.recorded_position < recorded
     cuts = [effect for effect in outcome.effects if isinstance(effect, kinds.TruncateLog)]
 
-    assert len(cuts) == shrinks
-    assert not shrinks or given_step.action == "OnNewLeadershipTerm"
+    # In some states that no member reaches, an election knows more of the log than is recorded.
+    assert len(cuts) == shrinks or given_step.state.append_position > recorded
+    assert all(outcome.next.recorded_position == min(cut.position, recorded) for cut in cuts)
+    # A restart forgets what is recorded if the recording log names no recording (hazard HZ2).
+    assert not shrinks or given_step.action in ("OnNewLeadershipTerm", "Restart")
 
 
 @given(steps())

@@ -69,7 +69,9 @@ def test_a_walk_through_a_graph_conforms_whatever_is_logged_of_it(
             action, row = view.actions[view.out.action[place]], int(view.out.ends[place])
         else:
             logged = projected(view, row, data.draw(names))
-            lines.append(TraceLine(data.draw(st.sampled_from([action, None])), None, logged))
+            # A first line without an action is the state at the start.
+            action = data.draw(st.sampled_from([action, None])) if lines else action
+            lines.append(TraceLine(action, None, logged))
 
     if lines:
         found = replay(Walker(view, hidden=hidden, anywhere=anywhere), lines)
