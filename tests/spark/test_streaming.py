@@ -54,7 +54,7 @@ def test_a_stream_whose_driver_is_killed_goes_on_and_has_each_run_once(tmp_path:
     corpus = record_runs(tmp_path / "corpus", RUNS, 60)
     edit_event(corpus / "run-4" / "member-1.ndjson", -1, forged_commit)
     check_units(sorted(corpus.iterdir()), StepLookup(cache=tmp_path / "cache"))
-    write_dataset(Corpus(corpus), tmp_path / "set", events_per_file=120)
+    write_dataset(Corpus(corpus), tmp_path / "set", events_per_file=60)
     files = sorted((tmp_path / "set").iterdir())
     early, late = files[: len(files) // 2], files[len(files) // 2 :]
     (tmp_path / "arrivals").mkdir()

@@ -144,6 +144,6 @@ def test_on_a_phone_a_report_fills_the_page(open_page: Open, ids: Ids) -> None:
 
     page.wait_for_function(
         "(height) => document.querySelector('main.report')"
-        ".getBoundingClientRect().bottom >= height - 1",
+        "?.getBoundingClientRect().bottom >= height - 1",
         arg=PHONE["height"],
     )

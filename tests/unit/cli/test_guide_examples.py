@@ -36,4 +36,4 @@ def test_the_readme_counts_the_steps_of_its_simulation(
     assert run(["verify", "my-corpus", "--format", "json"]) == 0
 
     distinct = json.loads(capsys.readouterr().out)["counts"]["distinctSteps"]
-    assert f"looks up all {distinct:,} distinct steps" in readme
+    assert f"looks up each of the {distinct:,} distinct steps" in readme
