@@ -34,7 +34,6 @@ from canvass.transport.messages import (
 SECONDS = 20
 RATES = (50, 100_000)
 """Requests a second that are offered: few, and as many as are taken."""
-CLIENTS = 4
 LENGTHS = (1_000, 10_000, 50_000)
 """Requests in the log of a member that is started again."""
 
@@ -42,7 +41,7 @@ LENGTHS = (1_000, 10_000, 50_000)
 def run(folder: Path, rate: int) -> dict[str, float]:
     """Run a cluster; give its report's figures."""
     command = [sys.executable, "-m", "canvass.cli.main", "run", "--out", str(folder)]
-    command += ["--seconds", str(SECONDS), "--load", str(rate), "--clients", str(CLIENTS)]
+    command += ["--seconds", str(SECONDS), "--load", str(rate)]
     done = subprocess.run(
         [*command, "--clock", "5", "--format", "json"],
         stdin=subprocess.DEVNULL,

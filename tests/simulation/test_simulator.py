@@ -61,7 +61,7 @@ def test_the_faults_strike_and_elections_are_won_all_the_same(hardened: list[Run
         *("bit rot", "misdirected write", "lost write", "damage found", "damage put back"),
         *("message dropped", "message late", "duplicate message", "message lost in a cut"),
         *("cut isolate", "cut split", "cut one way", "cut consensus only", "cut log only"),
-        *("toggle snapshot", "toggle standby_snapshot", "toggle suspend", "toggle resume"),
+        *("toggle snapshot", "toggle standby-snapshot", "toggle suspend", "toggle resume"),
         *("toggle shutdown", "toggle abort", "error in an election"),
         "elections won",
     )

@@ -15,7 +15,7 @@ import struct
 from enum import IntEnum
 from typing import Final, TypeAlias, get_args, get_type_hints
 
-from msgspec import MsgspecError, Struct, convert
+from msgspec import Struct, convert
 
 FRAME_HEADER_LENGTH: Final = 32
 """The length of the header before each entry of a recording, see `canvass.archive.recording`."""
@@ -199,7 +199,9 @@ def decode(data: bytes) -> LogMessage:
     """
     try:
         length, template_id, schema_id, _ = _HEADER.unpack_from(data)
-        layout = _LAYOUTS[template_id]
+        layout = _LAYOUTS.get(template_id)
+        if layout is None:
+            raise ValueError(f"the template id is {template_id}")
         if (length, schema_id) != (layout.block.size, SCHEMA_ID):
             raise ValueError(f"a block of {length} bytes in schema {schema_id}")
         values: list[object] = [template_id, *layout.block.unpack_from(data, _HEADER.size)]
@@ -214,7 +216,7 @@ def decode(data: bytes) -> LogMessage:
         if offset != len(data):
             raise ValueError(f"the fields end at {offset}")
         return convert(values, layout.kind)
-    except (struct.error, LookupError, ValueError, MsgspecError) as error:
+    except (struct.error, ValueError) as error:
         raise LayoutError(f"{len(data)} bytes are no message of the log: {error}") from None
 
 

@@ -134,7 +134,7 @@ class ConsensusModule:
             self._request_snapshot,
         )
         self.counters: Counter[str] = Counter()
-        """How often something that a caller waits for has occurred."""
+        """How often something has occurred that others look for."""
         self.time_ms = 0
         self._next: LogMessage | None = None
         self._action: ControlToggle | None = None

@@ -53,15 +53,12 @@ def was_ended(supervisor: Supervisor) -> bool:
     return "toggle shutdown" in supervisor.done or "toggle abort" in supervisor.done
 
 
-async def await_agreement(
-    supervisor: Supervisor, clock: int, refresh: Callable[[], None]
-) -> list[str]:
+async def await_agreement(supervisor: Supervisor, clock: int) -> list[str]:
     """Start all members, and wait until they agree on a leader. Return the problems."""
     await supervisor.carry_out(Command("resume", "all"))
     await supervisor.carry_out(Command("start", "all"))
     limit_s = time.monotonic() + end_limit_s(clock)
     while time.monotonic() < limit_s:
-        refresh()
         statuses = [supervisor.status(i) for i in range(len(supervisor.configs))]
         leader = supervisor.leader()
         if leader is not None and all(
@@ -118,9 +115,6 @@ class View(Protocol):
 
     def say(self, words: str) -> None:
         """Show a line."""
-
-    def refresh(self) -> None:
-        """Show the present state."""
 
 
 ViewOf: TypeAlias = Callable[[Supervisor, Load | None], AbstractContextManager[View]]
@@ -193,7 +187,7 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
         with view_of(supervisor, load) as view:
             for i in range(options.members):
                 await supervisor.start(i)
-            await _await_first_leader(options, supervisor, view)
+            await _await_first_leader(options, supervisor)
             began_s = time.monotonic()  # Times of a script count from the first leader on.
             limit_s = end_limit_s(options.clock)
             if load is None or (_may_elect(supervisor) and await load.start(limit_s)):
@@ -203,14 +197,13 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
             seconds = time.monotonic() - began_s
             ended = was_ended(supervisor)
             if not ended:
-                problems += await await_agreement(supervisor, options.clock, view.refresh)
+                problems += await await_agreement(supervisor, options.clock)
             if load is not None and not problems and not ended:
                 value = await load.finish(limit_s)
                 if value is None:
                     problems.append("the clients' last requests were not answered")
                 elif not (supervisor.failures or await supervisor.snapshot()):
                     problems.append("the members did not take a last snapshot at the same position")
-            view.refresh()
     finally:
         if load is not None:
             await load.close()
@@ -290,11 +283,10 @@ def _supervisor(options: ClusterOptions) -> Supervisor:
     return supervisor
 
 
-async def _await_first_leader(options: ClusterOptions, supervisor: Supervisor, view: View) -> None:
+async def _await_first_leader(options: ClusterOptions, supervisor: Supervisor) -> None:
     """Wait for the first leader: the latencies of clients shall not include the start."""
     limit_s = time.monotonic() + 200 / options.clock
     while supervisor.leader() is None and time.monotonic() < limit_s and _may_elect(supervisor):
-        view.refresh()
         await asyncio.sleep(0.05)
 
 
@@ -321,6 +313,5 @@ async def _run_until_end(
             up = any(supervisor.is_up(i) for i in range(options.members))
             if was_ended(supervisor) and not up:
                 return
-            view.refresh()
             due_s = script[0].at_s - passed_s if script else _PERIOD_S
             await asyncio.sleep(max(0.0, min(_PERIOD_S, due_s)))

@@ -141,7 +141,7 @@ def read_mark(folder: Path, pid: int) -> MemberStatus | None:
     """The status in the mark file of a data folder, or None if the process has not written it."""
     try:
         mark = msgspec.json.decode((folder / MARK_FILE).read_bytes(), type=Mark)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError):
         return None
     return mark.status if mark.pid == pid else None
 

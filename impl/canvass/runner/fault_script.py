@@ -55,8 +55,8 @@ def parse_command(text: str, member_count: int) -> Command:
     match words:
         case ["quit"]:
             return Command("quit")
-        case ["toggle", name] if name.lower() in CLUSTER_ACTIONS:
-            return Command("toggle", name.lower())
+        case ["toggle", name] if (toggle := name.lower().replace("_", "-")) in CLUSTER_ACTIONS:
+            return Command("toggle", toggle)
         case [action, target] if action in MEMBER_ACTIONS:
             return Command(action, _member(target, member_count))
         case _:

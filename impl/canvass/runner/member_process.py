@@ -172,12 +172,14 @@ async def _obey(process: MemberProcess) -> None:
     """Set the control toggle to each value on stdin. The end of stdin ends the member."""
     reader = asyncio.StreamReader()
     protocol = asyncio.StreamReaderProtocol(reader)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
-    async for line in reader:
-        name = line.decode().strip().upper().replace("-", "_")
-        process.node.module.control.set_toggle(ControlToggle[name])
-        process.wake()
-    process.stop()
+    try:
+        await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+        async for line in reader:
+            name = line.decode().strip().upper().replace("-", "_")
+            process.node.module.control.set_toggle(ControlToggle[name])
+            process.wake()
+    finally:
+        process.stop()
 
 
 class _Reports:

@@ -1,7 +1,8 @@
 """The agent of one service: it joins logs, gives committed entries to the service, and reports to
 the consensus module.
 
-Agent and module share only the recording of the log, the commit position and messages.
+The module lets the agent join a log by a call. Apart from that they share only the recording of the
+log, the commit position and messages.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ class ServiceAgent:
 
     Parameters
     ----------
-    service_id, member_id
-        The ids of the service and of its member.
+    service_id
+        The id of the service.
     service
         The application.
     log

@@ -156,7 +156,7 @@ class SimulatedMember:
         self.disk_is_slow = False
         self._has_sent = False
         self._begun: Step | None = None
-        """The step that is recorded, but whose effects are not complete."""
+        """The step that has begun, and whose effects are not complete."""
 
     @property
     def up(self) -> bool:
@@ -188,7 +188,7 @@ class SimulatedMember:
     # The steps of the node.
 
     def begin(self, action: str, x: Input, outcome: Outcome) -> None:
-        """Note a step that is recorded, and whose effects have not begun."""
+        """Note a step that is about to be recorded and carried out."""
         self._begun = action, x, self.state, outcome
         self._has_sent = False
 

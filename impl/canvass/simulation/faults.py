@@ -353,7 +353,7 @@ class FaultInjector:
         for member in self._cluster.members:
             node = member.node
             if node is not None and node.leads and node.module.control.set_toggle(toggle):
-                self._count(f"toggle {toggle.name.lower()}")
+                self._count(f"toggle {toggle.name.lower().replace('_', '-')}")
 
     def _operate(self, rng: random.Random) -> None:
         toggles = (ControlToggle.SNAPSHOT, ControlToggle.STANDBY_SNAPSHOT, ControlToggle.SUSPEND)

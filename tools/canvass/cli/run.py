@@ -129,19 +129,16 @@ class RunView(Stages):
 
     def __init__(self, supervisor: Supervisor, load: Load | None) -> None:
         super().__init__()
-        self.stage("running")
         self._supervisor, self._load = supervisor, load
+        self.stage("running")
+        self.detail(lambda _s: "; ".join(self._parts()))
 
     def say(self, words: str) -> None:
         """Show a line."""
-        self._console.print(f"canvass: {words}", markup=False)
+        complain(words)
 
-    def refresh(self) -> None:
-        """Note the present state."""
-        members = map(self._member, range(len(self._supervisor.configs)))
-        self.detail("; ".join([*members, *self._requests()]))
-
-    def _requests(self) -> Iterator[str]:
+    def _parts(self) -> Iterator[str]:
+        yield from map(self._member, range(len(self._supervisor.configs)))
         if self._load is not None:
             book = self._load.book
             yield f"{book.acknowledged:,} of {book.offered:,} requests acknowledged"
@@ -155,7 +152,7 @@ class RunView(Stages):
         if status is None:
             return f"member {i} starting, {started}"
         text = f"member {i} {'paused, ' if supervisor.is_paused(i) else ''}{started}"
-        text += f", {status.role} {status.election_state} term {status.leadership_term_id}"
-        text += f", committed {status.commit_position}"
-        is_active = status.module_state == "ACTIVE"
-        return text if is_active else f"{text} ({status.module_state.lower()})"
+        text += f", {status.role} {status.election_state}"
+        if status.module_state != "ACTIVE":
+            text += f" ({status.module_state.lower()})"
+        return f"{text} term {status.leadership_term_id}, committed {status.commit_position}"
