@@ -13,12 +13,15 @@ of the request in hexadecimal, if requests can have the same timestamp.
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -26,7 +29,7 @@ from msgspec.structs import replace
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.quorum import quorum_size
 from canvass.disks.disk import MemberDisk
-from canvass.disks.files import RECORDING_LOG, read_bytes
+from canvass.disks.files import RECORDING_LOG
 from canvass.disks.findings import ALL_MEMBERS, DiskError, Finding, Kind, member_names
 from canvass.disks.frames import TermRun
 from canvass.disks.log import RecordedLog, agreement, session_messages
@@ -309,6 +312,9 @@ def _loss(holders: int, unknown: int, quorum: int) -> tuple[Kind, str]:
     return Kind.MISSING, f"they are lost, unless the {disks} not given hold them"
 
 
+MAX_LINE: Final = 10_000
+"""Bytes of a line that are read at once: what is longer is no answer."""
+
 Key = tuple[int, int, int | None]
 """Session, timestamp, and the first eight bytes of the payload, or None if it is not given."""
 
@@ -342,18 +348,20 @@ def read_acknowledgements(path: Path) -> Acknowledgements:
     decoder = msgspec.json.Decoder(Acknowledgement)
     entries: Counter[Key] = Counter()
     lines: dict[Key, int] = {}
-    # Some editors write a byte order mark at the beginning of a file.
-    text = read_bytes(path).tobytes().removeprefix(BOM_UTF8)
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            one = decoder.decode(line)
-            key = (one.cluster_session_id, one.timestamp, _word(one.payload))
-        except (ValueError, msgspec.DecodeError) as error:
-            raise DiskError(f"{path}", number, f"line {number}: {error}") from None
-        entries[key] += 1
-        lines.setdefault(key, number)
+    number = 0
+    try:
+        with (gzip.open if path.name.endswith(".gz") else open)(path, "rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
+                # Some editors write a byte order mark at the beginning of a file.
+                if text := (line.removeprefix(BOM_UTF8) if number == 1 else line).strip():
+                    one = decoder.decode(text)
+                    key = (one.cluster_session_id, one.timestamp, _word(one.payload))
+                    entries[key] += 1
+                    lines.setdefault(key, number)
+    except (EOFError, OSError, ValueError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        place = (number, f"line {number}: {reason}") if number else (-1, reason)
+        raise DiskError(f"{path}", *place) from None
     if not entries:
         raise DiskError(f"{path}", -1, "the file has no answer to a client")
     return Acknowledgements(str(path), entries, lines)
