@@ -124,9 +124,10 @@ def _of_leader(one: MemberTimeline) -> Iterator[Span]:
             continue
         if record.leader_member_id != one.member_id:
             continue
-        later = enumerate([*one.records[index + 1 :], None], index + 1)
-        changes = records.ElectionStateChange
-        end = next(k for k, line in later if isinstance(line, changes) or ends_election(line))
+        stop, changes = len(one.records), records.ElectionStateChange
+        later = ((k, one.records[k]) for k in range(index + 1, stop))
+        ends = (k for k, line in later if isinstance(line, changes) or ends_election(line))
+        end = next(ends, stop)
         yield _span(one, index, end, record)
 
 
@@ -229,7 +230,7 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
     """Find the last sign of each leader's work before the next leadership began."""
     nexts = [*(span.from_ns for span in spans[1:]), timeline.end_ns]
     for span, next_ns in zip(spans, nexts, strict=False):
-        if not span.row.is_exact or span.row.ended_by == "unknown":
+        if not span.row.is_exact:
             continue
         one = timeline.members[span.member_id]
         limit = next_ns

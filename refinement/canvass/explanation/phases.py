@@ -13,7 +13,6 @@ from typing import Final
 
 import msgspec
 
-from canvass.cluster.messages import NULL_VALUE
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.timeline import (
     POSITIONS,
@@ -21,7 +20,6 @@ from canvass.explanation.timeline import (
     MemberTimeline,
     Phase,
     Timeline,
-    last_of_each,
     term_of,
 )
 from canvass.traces.aeron_log import records
@@ -435,14 +433,19 @@ def _outcome(phase: Phase) -> str:
 def _votes(
     timeline: Timeline, one: MemberTimeline, phase: Phase, opened: records.ElectionStateChange
 ) -> Iterator[VoteReport]:
-    received = last_of_each(one, phase.begin, phase.end + 1, records.Vote)
+    received = {
+        record.follower_member_id: (index, record)
+        for index, record in enumerate(one.records[phase.begin : phase.end + 1], phase.begin)
+        if isinstance(record, records.Vote)
+        and _names(record, phase.member_id, opened.candidate_term_id)
+    }
     for voter in timeline.ids:
         if voter == phase.member_id:
             continue
-        index, vote = received.get(voter, (NULL_VALUE, None))
-        if vote is None or not _names(vote, phase.member_id, opened.candidate_term_id):
+        if voter not in received:
             yield _unanswered(timeline, one, phase, opened, voter)
             continue
+        index, vote = received[voter]
         line = one.evidence(index)
         if vote.vote:
             yield VoteReport(voter, True, "", Sentence(f"Member {voter} voted for it.", (line,)))

@@ -67,6 +67,23 @@ def test_votes_say_how_a_ballot_was_won_if_the_release_prints_no_reason(
     assert why in ballot.sentence.text
 
 
+def test_a_late_vote_of_an_earlier_ballot_is_no_answer(tmp_path: Path) -> None:
+    log = StoryLog(0)
+    log.start(100.0)
+    log.election(100.0, "node started")
+    log.canvassed(100.1, 1, (-1, 0))
+    log.canvassed(100.1, 2, (-1, 0))
+    log.state(100.2, "CANVASS NOMINATE CANDIDATE_BALLOT", candidate=0)
+    log.voted(100.3, 1, 0, (-1, 0), vote=True)
+    log.voted(100.4, 1, -1, (-1, 0), vote=False)
+    log.state(101.2, "CANDIDATE_BALLOT CANVASS", candidate=0)
+
+    [election] = explain(read(write_story(tmp_path, [log]))).elections
+
+    [ballot] = election.ballots
+    assert [(one.voter_member_id, one.granted) for one in ballot.votes] == [(1, True), (2, None)]
+
+
 def test_reports_sent_before_a_truncation_do_not_restore_the_log() -> None:
     """In HZ3 every member truncates its log from 8352 to 8256, and later receives positions that
     others sent before they truncated.
