@@ -169,7 +169,7 @@ class ClusterLineParser:
             member_id = self._member(found, len(text))
             values = list(self._values(found, len(text), release))
         except LineProblem as problem:
-            if cut:
+            if cut:  # A line that Aeron cut does not continue on the next one, even within a quote.
                 raise LineProblem(problem.column, problem.reason) from None
             raise
         for name in found:
