@@ -42,6 +42,7 @@ def write_report(folder: Path, rows: list[dict[str, object]], bad_run: Path) -> 
         clusters=clusters,
         listed=[Listed(str(bad_run), "bad", "DIVERGES", 300, "no")],
         coverage={"Canvass": 9, "Restart": 3},
+        never_taken=["Terminate"],
     )
     folder.mkdir(parents=True)
     (folder / "summary.json").write_bytes(msgspec.json.encode(found))
@@ -87,7 +88,7 @@ def test_the_summary_is_reported(server: Asked) -> None:
         "240 runs: Aeron 1.52.2 (member 0); revision 1.50 of the spec",
         "1 run: revision 1.49",
     )
-    assert found.never_taken == ["Canvass"]
+    assert found.never_taken == ["Terminate"]
     assert found.coverage == {"Canvass": 9, "Restart": 3}
 
 

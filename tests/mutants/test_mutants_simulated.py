@@ -141,6 +141,9 @@ def test_the_page_has_every_mutant_and_a_reason_for_each_that_is_not_caught() ->
     assert f"and all by seed {last['caught']}," in guide
     assert f"cores alone catch them by seed {last['cores']} " in guide
     assert not EQUAL.keys() & MASKED.keys()
+    assert all(bool(one.lemma) == bool(one.equal) for one in MUTANTS.values())
+    assert all(rows[name][2] == f"`{one.lemma}`: {one.equal}" for name, one in EQUAL.items())
+    assert all(rows[name][2].endswith(why) for name, why in MASKED.items())
 
 
 @pytest.mark.parametrize("name", sorted(MASKED))

@@ -67,4 +67,6 @@ def test_a_driver_that_is_killed_leaves_each_run_in_the_tables_once(
             for name in TABLES:
                 table = read_table(place / name).to_table()
                 assert len(set(table["verification_id"].to_pylist())) == 1
+                if store:
+                    assert len(files_below(place / name)) == 1
     assert killed >= 2

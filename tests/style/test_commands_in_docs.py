@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 import typer.main
 
 from canvass.cli.main import build_app
@@ -16,9 +17,11 @@ from canvass.spec.manifest import load_manifest
 from support.checkout import ROOT, tracked
 
 WITHDRAWN: Final = ROOT / "docs" / "decisions" / "0017-what-was-withdrawn.md"
-SHOWN: Final = re.compile(r"^ *(?:\$ )?(?:\.venv/bin/)?canvass ((?:.*\\\n)*.*)", re.MULTILINE)
+SHOWN: Final = re.compile(
+    r"^ *(?:\$ |.*; do |\w+=\S+ )?(?:\.venv/bin/)?canvass ((?:.*\\\n)*.*)", re.MULTILINE
+)
 INDENTED: Final = re.compile(r"^ {4,}(?:\$ )?(?:\.venv/bin/)?canvass (.*)$", re.MULTILINE)
-WITHIN: Final = re.compile(r"`(?:\$ )?canvass ([^`]+)`")
+WITHIN: Final = re.compile(r"`(?:\$ )?(?:\.venv/bin/)?canvass ([^`]+)`")
 MODEL: Final = re.compile(r"(?:MC|MUT_)\w+")
 ENDS: Final = {"|", "||", "&&", ">", ";", "2>"}
 """Words of the shell after which no argument of the command follows."""
@@ -37,7 +40,7 @@ def lines_of(page: Path) -> Iterator[str]:
 
 def words_of(line: str) -> list[str]:
     """The words of the first command of a line."""
-    words = shlex.split(line.replace("\\\n", " "), comments=True)
+    words = shlex.split(line.replace("\\\n", " ").replace(";", " ;"), comments=True)
     return words[: next((k for k, word in enumerate(words) if word in ENDS), len(words))]
 
 
@@ -68,6 +71,11 @@ def test_the_command_line_takes_what_each_page_shows() -> None:
         if line.startswith("check") and not models.issuperset(named):
             wrong.append(f"{page.relative_to(ROOT)}: canvass {line}: no such model")
 
-    assert len(shown) > 100
-
+    assert len(shown) > 300
     assert wrong == []
+
+
+@pytest.mark.parametrize("line", ["check --diagrams", "verfy run", "graph paths GRAPH"])
+def test_a_line_that_no_command_takes_is_found(line: str) -> None:
+    with pytest.raises(Exception, match=r"No such (option|command)"):
+        parse(typer.main.get_command(build_app()), words_of(line))

@@ -9,7 +9,7 @@ from support.checkout import ROOT, tracked
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
 
-SUFFIXES = ("*.cfg", "*.md", "*.py", "*.tla", "*.ts", "*.tsx")
+SUFFIXES = ("*.cfg", "*.js", "*.md", "*.py", "*.tla", "*.toml", "*.ts", "*.tsx", "*.txt")
 LEFT_OUT = {"docs/glossary.md", "tests/style/test_words.py"}
 BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 

@@ -142,5 +142,3 @@ const givenIsAbove = () => {
 
 const colours = (names) => names.map((name) =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
-
-const paper = () => getComputedStyle(document.documentElement).getPropertyValue('--paper').trim();
