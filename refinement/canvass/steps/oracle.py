@@ -229,12 +229,9 @@ def _cells(step: Step) -> list[int]:
 
 
 def _answer(value: Value) -> tuple[int, bool]:
-    """Give the number of a step, and whether it is allowed.
-
-    TLC also prints the number of outcomes of the spec, and of a refused step what they are.
-    """
-    if not isinstance(value, tuple) or len(value) != 4:
+    """Give the number of a step, and whether it is allowed."""
+    if not isinstance(value, tuple) or len(value) != 2:
         raise OracleError(f"TLC printed what the oracle does not: {value!a}")
-    number, _, right, _ = value
+    number, right = value
     assert isinstance(number, int)
     return number, right == 1
