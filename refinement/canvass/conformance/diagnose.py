@@ -424,8 +424,8 @@ class RefusedStep(Struct, frozen=True, rename=wire_name):
     action_enabled: bool = False
     failing: tuple[str, ...] = ()
     """If the action is not enabled: the parts of its guard in the spec that hold."""
-    alternatives: tuple[tuple[Difference, ...], ...] = ()
-    """For the outcome of the core its differences to the observed one, if the action is enabled."""
+    expected: tuple[Difference, ...] = ()
+    """If the action is enabled: where its outcome differs from the observed one."""
     operator: Operator | None = None
     note: str = ""
     """The reason why nothing, or not all, is said of what the spec allows."""
@@ -455,11 +455,11 @@ def explain_refusal(loaded: RunColumns, divergence: Divergence, lookup: StepLook
         DivergenceClass.IMPLEMENTATION_STEP,
         DivergenceClass.INSTRUMENTATION_GAP,
     ):
-        fields |= _alternatives(step, loaded.run.rules, lookup)
+        fields |= _allowed_instead(step, loaded.run.rules, lookup)
     return replace(base, **fields)
 
 
-def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any]:
+def _allowed_instead(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any]:
     if wrong := impossible_field(step):
         return {"note": f"{wrong} is out of range, so that the spec has nothing to say"}
     silent = replace(step.input, message=None)
@@ -474,7 +474,7 @@ def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any
         return {
             "enabled": tuple(enabled),
             "action_enabled": True,
-            "alternatives": (found,) if found else (),
+            "expected": found,
             "note": "" if found else "the Python core takes this step, and TLC refuses it",
         }
     try:

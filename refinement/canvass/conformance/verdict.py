@@ -15,7 +15,7 @@ from canvass.cluster.names import wire_name
 from canvass.traces.releases import LogReleases
 from canvass.traces.schema import Fact
 
-VERDICT_SCHEMA: Final = "canvass.verdict/4"
+VERDICT_SCHEMA: Final = "canvass.verdict/5"
 
 
 class Verdict(str, Enum):

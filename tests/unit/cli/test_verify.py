@@ -87,7 +87,7 @@ def test_verify_json_holds_verdicts_counts_and_explanations(
     assert run(["verify", "--format", "json", str(bad)]) == 1
 
     report = json.loads(capsys.readouterr().out)
-    assert report["schema"] == "canvass.verdict/4"
+    assert report["schema"] == "canvass.verdict/5"
     assert report["ok"] is False
     assert report["counts"]["runs"] == 1
     (found,) = report["runs"]
@@ -95,7 +95,7 @@ def test_verify_json_holds_verdicts_counts_and_explanations(
     (explained,) = report["explanations"]
     assert explained["divergence"] == found["divergences"][0]
     assert explained["operator"]["lines"]
-    assert explained["alternatives"][0][0]["field"].startswith("sends to")
+    assert explained["expected"][0]["field"].startswith("sends to")
 
 
 @pytest.mark.tlc

@@ -142,7 +142,7 @@ def test_no_text_of_a_trace_becomes_markup(case: Case, payload: str) -> None:
         divergence=divergence,
         changed=(difference,),
         enabled=(payload,),
-        alternatives=((difference,), (difference,)),
+        expected=(difference,),
         operator=Operator(payload, 1, (payload,)),
     )
     run = RunVerdict(

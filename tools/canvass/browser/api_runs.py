@@ -96,7 +96,7 @@ class FirstDivergence(Data, frozen=True):
     about: str
     """The meaning of the kind, in a few words."""
     changed: tuple[Difference, ...]
-    expected: tuple[tuple[Difference, ...], ...]
+    expected: tuple[Difference, ...]
     """For the outcome that the core allows, if any, the fields that differ."""
     enabled: tuple[str, ...]
     failing: tuple[str, ...]

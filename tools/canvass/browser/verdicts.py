@@ -196,7 +196,7 @@ def divergence_of(opened: OpenRun, case: Case) -> api.FirstDivergence:
         message=first.text,
         about=CLASS_TEXTS[first.kind],
         changed=content.changed,
-        expected=content.alternatives,
+        expected=content.expected,
         enabled=content.enabled,
         failing=content.failing,
         operator=content.operator,

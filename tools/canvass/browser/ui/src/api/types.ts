@@ -217,7 +217,7 @@ export interface FirstDivergence {
   readonly message: string;
   readonly about: string;
   readonly changed: readonly Difference[];
-  readonly expected: readonly (readonly Difference[])[];
+  readonly expected: readonly Difference[];
   readonly enabled: readonly string[];
   readonly failing: readonly string[];
   readonly operator: Operator | null;

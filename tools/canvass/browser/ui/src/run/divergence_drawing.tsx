@@ -16,7 +16,6 @@ const SIZES = {
   narrow: { left: 26, right: 112, width: 362, row: 84, lines: 3 },
 };
 const NARROW = 600;
-const MOST_OUTCOMES = 4;
 const MOST_ENABLED = 5;
 
 interface Branch {
@@ -29,6 +28,7 @@ interface Branch {
 export function DivergenceDrawing({ step, divergence }: { step: StepView; divergence: FirstDivergence | null }) {
   const observed = field(step.after, "electionState");
   const before = field(step.before, "electionState");
+  const expected = divergence?.expected ?? [];
   const branches: Branch[] = [
     {
       kind: divergence ? "observed" : "allowed",
@@ -36,12 +36,12 @@ export function DivergenceDrawing({ step, divergence }: { step: StepView; diverg
       text: divergence ? `observed: ${observedOf(divergence)}` : labelOf(step.after),
       state: observed,
     },
-    ...(divergence?.expected ?? []).slice(0, MOST_OUTCOMES).map((rows): Branch => ({
-      kind: "allowed",
+    ...(expected.length > 0 ? [{
+      kind: "allowed" as const,
       action: step.action,
-      text: `allowed: ${linesOf(rows, "allowed")}`,
-      state: rows.find((row) => row.field === "electionState")?.allowed ?? observed,
-    })),
+      text: `allowed: ${linesOf(expected, "allowed")}`,
+      state: expected.find((row) => row.field === "electionState")?.allowed ?? observed,
+    }] : []),
     ...(divergence?.enabled ?? []).filter((name) => name !== step.action).slice(0, MOST_ENABLED).map((name): Branch => ({
       kind: "enabled", action: name, text: "enabled on the same input", state: "",
     })),
@@ -105,13 +105,13 @@ function wrapped(text: string, characters: number, most: number): string[] {
 }
 
 function observedOf({ expected, changed }: FirstDivergence): string {
-  const rows = expected[0] ?? changed;
-  return rows.length > 0 ? linesOf(rows, "observed") : expected.length > 0 ? "the same fields" : "no change";
+  const rows = expected.length > 0 ? expected : changed;
+  return rows.length > 0 ? linesOf(rows, "observed") : "no change";
 }
 
 function linesOf(rows: readonly Difference[], side: "observed" | "allowed"): string {
   const parts = rows.slice(0, 2).map((row) => `${row.field} ${row[side]}`);
-  return [...parts, ...(rows.length > 2 ? [`and ${rows.length - 2} more`] : [])].join(", ") || "the same fields";
+  return [...parts, ...(rows.length > 2 ? [`and ${rows.length - 2} more`] : [])].join(", ");
 }
 
 function labelOf(state: { readonly [name: string]: Json } | null): string {
