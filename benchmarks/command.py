@@ -19,8 +19,8 @@ from pathlib import Path
 CANVASS = str(Path(sys.executable).with_name("canvass"))
 REPEATS = 5
 VERIFY = """
-from canvass.steps import jit
-jit.ROWS_TO_COMPILE = jit.ROWS_TO_LOAD = {rows}
+from canvass.steps import compiled_loops
+compiled_loops.ROWS_TO_COMPILE = compiled_loops.ROWS_TO_LOAD = {rows}
 from canvass.cli.main import main
 main()
 """

@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from canvass.browser import api, api_runs
+from canvass.cluster.names import Record
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "tools/canvass/browser/ui/src/api/types.ts"
 _HEAD: Final = """\
@@ -70,7 +71,7 @@ def structs() -> Iterator[type[msgspec.Struct]]:
         for value in vars(module).values():
             if inspect.isclass(value) and issubclass(value, msgspec.Struct):
                 found[value] = None
-    del found[api.Data], found[msgspec.Struct]
+    del found[Record]
     yield from found
 
 

@@ -19,11 +19,11 @@ import pytest
 from canvass.browser import api, tlc_questions
 from canvass.browser.choices import choices, moment_of, tree_of
 from canvass.browser.counterexamples import read_counterexample
-from canvass.browser.kept import script
 from canvass.browser.questions import Refusal
 from canvass.browser.sources import Store
 from canvass.browser.tlc_questions import THREAD, TlcQuestions
-from canvass.browser.tried import Start, rules_of, walk
+from canvass.browser.tried_exports import script
+from canvass.browser.tried_steps import Start, rules_of, walk
 from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments

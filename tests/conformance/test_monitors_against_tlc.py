@@ -27,7 +27,7 @@ from canvass.tlc.results import Outcome
 from canvass.tlc.runner import run
 from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
-from support.sequences import Happening, sequence_of
+from support.run_arrays import Happening, arrays_of
 
 WALK = Path(__file__).parent / "MonitorWalk.tla"
 MEMBERS = 3
@@ -155,11 +155,11 @@ def first_alarms(steps: list[Step], revision: str) -> dict[str, int]:
     members = np.array([step.happening.member for step in steps])
     places = np.argsort(members, kind="stable")  # The rows, member by member, as places.
     row_of = np.argsort(places)
-    sequence = sequence_of([step.happening for step in steps], MEMBERS)
+    arrays = arrays_of([step.happening for step in steps], MEMBERS)
     complete = [True] * MEMBERS
-    order = order_causes(sequence, MEMBERS, empty=True, complete=complete)
+    order = order_causes(arrays, MEMBERS, empty=True, complete=complete)
     order = replace(order, order=row_of.astype(np.int64))
-    found = violations(sequence, order, revision=revision, unknown=False, complete=complete)
+    found = violations(arrays, order, revision=revision, unknown=False, complete=complete)
     return {each.name: int(places[each.row]) for each in found}
 
 

@@ -26,8 +26,8 @@ from canvass.lanes.of_counterexample import action_name
 from canvass.spec.files import spec_root
 from canvass.spec.manifest import ModelEntry, load_manifest
 from canvass.tlc.config import TlcConfig
+from canvass.tlc.constant_module import given
 from canvass.tlc.events import TraceState
-from canvass.tlc.given import given
 from canvass.tlc.runner import check
 from canvass.tlc.workspace import SHORT_RUN
 from support.findings import config_of, found_by_reduced_searches, night_marks, run_of

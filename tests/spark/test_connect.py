@@ -33,7 +33,7 @@ import json
 import sys
 from pathlib import Path
 
-from canvass.corpus.frame import verify
+from canvass.corpus.dataframe import verify
 from canvass.corpus.spark_session import open_session
 from canvass.corpus.data_source import register
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from canvass.corpus.frame import verify
+from canvass.corpus.dataframe import verify
 from canvass.corpus.spark_session import open_session
 from canvass.traces.arrow import arrow_schema
 

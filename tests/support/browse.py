@@ -22,10 +22,11 @@ from canvass.browser.opening import Opener
 from canvass.browser.saved_page import PageFile
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import Checker
+from canvass.cluster.names import Record
 from canvass.steps.answers import StepLookup
 from support.core_lookup import core_lookup
 
-T = TypeVar("T", bound=api.Data)
+T = TypeVar("T", bound=Record)
 
 MANY: Final = 5000
 """Runs of a corpus that is paged through."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from canvass.tlc.constant_module import from_python
 from canvass.tlc.errors import TlaValueError
-from canvass.tlc.given import from_python
 from canvass.tlc.values import ModelValue, Value, check_integer, function
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from canvass.graph.dump_folder import DumpOrigin, DumpView, write_dump_graph
 from canvass.graph.dump_import import read_graph
 from canvass.graph.open import open_view
-from canvass.tlc.given import from_python
+from canvass.tlc.constant_module import from_python
 from canvass.tlc.values import format_value
 
 State = Mapping[str, Any]

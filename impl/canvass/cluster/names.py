@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import Struct
+
 
 def action_name(handler: Callable[..., object]) -> str:
     """Name a step function as TLA+ and traces do: ``on_request_vote`` becomes ``OnRequestVote``."""
@@ -17,3 +19,7 @@ def wire_name(field: str) -> str:
     """
     head, *tail = field.split("_")
     return head + "".join(word.capitalize() for word in tail)
+
+
+class Record(Struct, frozen=True, rename=wire_name):
+    """A part of a result, which is its JSON: the names of its fields are those of the spec."""

@@ -55,14 +55,16 @@ STANDBY_FLAG: Final = 1
 """``ClusterActionRequest.flags``: only standby members take the snapshot."""
 
 
-class Record(Struct, frozen=True, array_like=True, tag=True, gc=False, forbid_unknown_fields=True):
+class WireMessage(
+    Struct, frozen=True, array_like=True, tag=True, gc=False, forbid_unknown_fields=True
+):
     """A message; for `msgspec` a list of its tag and its fields, and nothing after them.
 
     The tag of a message of the log or of a client is its template id in Aeron's SBE schema.
     """
 
 
-class SessionMessageHeader(Record, frozen=True, tag=1):
+class SessionMessageHeader(WireMessage, frozen=True, tag=1):
     """A message of a client or, with a negative session id, of a service."""
 
     leadership_term_id: int
@@ -71,7 +73,7 @@ class SessionMessageHeader(Record, frozen=True, tag=1):
     payload: bytes
 
 
-class TimerEvent(Record, frozen=True, tag=20):
+class TimerEvent(WireMessage, frozen=True, tag=20):
     """A timer has expired on the leader."""
 
     leadership_term_id: int
@@ -79,7 +81,7 @@ class TimerEvent(Record, frozen=True, tag=20):
     timestamp: int
 
 
-class SessionOpenEvent(Record, frozen=True, tag=21):
+class SessionOpenEvent(WireMessage, frozen=True, tag=21):
     """A client has connected and been authenticated."""
 
     leadership_term_id: int
@@ -91,7 +93,7 @@ class SessionOpenEvent(Record, frozen=True, tag=21):
     encoded_principal: bytes
 
 
-class SessionCloseEvent(Record, frozen=True, tag=22):
+class SessionCloseEvent(WireMessage, frozen=True, tag=22):
     """A client's session has ended."""
 
     leadership_term_id: int
@@ -100,7 +102,7 @@ class SessionCloseEvent(Record, frozen=True, tag=22):
     close_reason: CloseReason
 
 
-class ClusterActionRequest(Record, frozen=True, tag=23):
+class ClusterActionRequest(WireMessage, frozen=True, tag=23):
     """All members carry out an action at this position of the log."""
 
     leadership_term_id: int
@@ -111,7 +113,7 @@ class ClusterActionRequest(Record, frozen=True, tag=23):
     flags: int
 
 
-class NewLeadershipTermEvent(Record, frozen=True, tag=24):
+class NewLeadershipTermEvent(WireMessage, frozen=True, tag=24):
     """The first entry of a leadership term."""
 
     leadership_term_id: int

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
-import msgspec
-
+from canvass.cluster.names import Record
 from canvass.cluster.quorum import is_quorum
 from canvass.runner.configuration import (
     MemberConfig,
@@ -121,7 +120,7 @@ ViewOf: TypeAlias = Callable[[Supervisor, Load | None], AbstractContextManager[V
 """A function that creates a view of a supervisor and its load."""
 
 
-class ClusterReport(msgspec.Struct, frozen=True, rename="camel"):
+class ClusterReport(Record, frozen=True):
     """The result of a run, which ``canvass run --format json`` writes."""
 
     ok: bool

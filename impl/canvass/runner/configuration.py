@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from canvass.cluster.names import Record
 from canvass.runner import RunnerError
 
 
@@ -126,7 +127,7 @@ class MemberStatus(msgspec.Struct, frozen=True):
     counters: dict[str, int]
 
 
-class Mark(msgspec.Struct, frozen=True, rename="camel"):
+class Mark(Record, frozen=True):
     """The mark file of a member: its process, the time in milliseconds, and its status."""
 
     pid: int

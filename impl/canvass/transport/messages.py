@@ -14,7 +14,7 @@ from msgspec import Meta
 from msgspec.msgpack import Decoder
 
 from canvass.cluster.messages import Int64, Message
-from canvass.log.entries import Record, SessionMessageHeader
+from canvass.log.entries import SessionMessageHeader, WireMessage
 
 Int32: TypeAlias = Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)]
 
@@ -46,7 +46,7 @@ class AdminResponseCode(IntEnum):
     UNAUTHORISED_ACCESS = 2
 
 
-class SessionConnectRequest(Record, frozen=True, tag=3):
+class SessionConnectRequest(WireMessage, frozen=True, tag=3):
     """Open a session (ingress)."""
 
     correlation_id: Int64
@@ -56,21 +56,21 @@ class SessionConnectRequest(Record, frozen=True, tag=3):
     encoded_credentials: bytes
 
 
-class SessionCloseRequest(Record, frozen=True, tag=4):
+class SessionCloseRequest(WireMessage, frozen=True, tag=4):
     """End a session (ingress)."""
 
     leadership_term_id: Int64
     cluster_session_id: Int64
 
 
-class SessionKeepAlive(Record, frozen=True, tag=5):
+class SessionKeepAlive(WireMessage, frozen=True, tag=5):
     """Keep a session from timing out (ingress)."""
 
     leadership_term_id: Int64
     cluster_session_id: Int64
 
 
-class AdminRequest(Record, frozen=True, tag=26):
+class AdminRequest(WireMessage, frozen=True, tag=26):
     """Send a request to the cluster itself (ingress)."""
 
     leadership_term_id: Int64
@@ -80,7 +80,7 @@ class AdminRequest(Record, frozen=True, tag=26):
     payload: bytes
 
 
-class AdminResponse(Record, frozen=True, tag=27):
+class AdminResponse(WireMessage, frozen=True, tag=27):
     """The result of an `AdminRequest` (egress)."""
 
     cluster_session_id: Int64
@@ -91,7 +91,7 @@ class AdminResponse(Record, frozen=True, tag=27):
     payload: bytes
 
 
-class SessionEvent(Record, frozen=True, tag=2):
+class SessionEvent(WireMessage, frozen=True, tag=2):
     """A session is open, redirected, refused or closed (egress)."""
 
     cluster_session_id: Int64
@@ -104,7 +104,7 @@ class SessionEvent(Record, frozen=True, tag=2):
     """The reason. For a redirect the ingress endpoints, such as ``0=host:port,1=host:port``."""
 
 
-class NewLeaderEvent(Record, frozen=True, tag=6):
+class NewLeaderEvent(WireMessage, frozen=True, tag=6):
     """Another member leads now, and has taken the session over (egress)."""
 
     leadership_term_id: Int64
@@ -151,14 +151,14 @@ def parse_endpoints(text: str) -> dict[int, str]:
     return found
 
 
-class Hello(Record, frozen=True):
+class Hello(WireMessage, frozen=True):
     """The first message of a connection between members: who sends."""
 
     cluster_id: Int64
     member_id: Int64
 
 
-class Numbered(Record, frozen=True):
+class Numbered(WireMessage, frozen=True):
     """A consensus message with the number that its sender's recorder gave it."""
 
     number: Int64
@@ -180,7 +180,7 @@ class StreamFlag(IntFlag):
     """The publication has ended regularly, and has no more data."""
 
 
-class LogRequest(Record, frozen=True):
+class LogRequest(WireMessage, frozen=True):
     """Request the data after a position."""
 
     request_id: Int64
@@ -190,7 +190,7 @@ class LogRequest(Record, frozen=True):
     flags: Int64
 
 
-class LogData(Record, frozen=True):
+class LogData(WireMessage, frozen=True):
     """Frames of a log. Without frames, the stream has no new data."""
 
     request_id: Int64

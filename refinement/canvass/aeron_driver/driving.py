@@ -39,7 +39,7 @@ from canvass.aeron_driver.drivable import (
 )
 from canvass.aeron_driver.report import (
     ActionCount,
-    Example,
+    DifferingStep,
     FieldDifference,
     Group,
     Part,
@@ -190,7 +190,7 @@ def _expect_no_append(
 class _Group:
     count: int = 0
     size: float = np.inf
-    example: Example | None = None
+    example: DifferingStep | None = None
 
 
 @dataclass(slots=True)
@@ -245,7 +245,7 @@ class Collector:
             group.size = size
             group.example = self._example(outcomes, row, fields)
 
-    def _example(self, outcomes: Outcomes, row: int, fields: list[str]) -> Example:
+    def _example(self, outcomes: Outcomes, row: int, fields: list[str]) -> DifferingStep:
         layout = self.steps.layout
         request = outcomes.requests[row].tolist()
         spec = fields_of(layout, outcomes.expected[row].tolist())
@@ -254,7 +254,7 @@ class Collector:
         java[SENDS] = "; ".join(sends_of(layout, outcomes.java_sends[row].tolist())) or "none"
         note = outcomes.answers.notes.get(row, "")
         spec[EXCEPTION], java[EXCEPTION] = "none", note
-        return Example(
+        return DifferingStep(
             edge=int(outcomes.steps.edge[row]),
             state=short_state(layout, request[layout.state :]),
             input=input_of(request),

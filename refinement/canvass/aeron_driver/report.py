@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
+from msgspec import field
+
+from canvass.cluster.names import Record
 
 
-class FieldDifference(msgspec.Struct, frozen=True, rename="camel"):
+class FieldDifference(Record, frozen=True):
     """One field of an outcome, in the spec and in Java."""
 
     field: str
@@ -13,7 +15,7 @@ class FieldDifference(msgspec.Struct, frozen=True, rename="camel"):
     java: str
 
 
-class Example(msgspec.Struct, frozen=True, rename="camel"):
+class DifferingStep(Record, frozen=True):
     """One step in which Aeron and the spec differ."""
 
     edge: int
@@ -27,7 +29,7 @@ class Example(msgspec.Struct, frozen=True, rename="camel"):
     """Place in a run of the first such step: ``FILE:LINE``, event, and lines of the log."""
 
 
-class Group(msgspec.Struct, frozen=True, rename="camel"):
+class Group(Record, frozen=True):
     """Differences of one action in the same fields, from the same election state and role."""
 
     action: str
@@ -38,12 +40,12 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
     known: str
     """The reviewed class that explains it (`canvass.aeron_driver.comparison`); empty if none."""
     operator: str
-    example: Example
-    hidden: list[str] = []
+    example: DifferingStep
+    hidden: list[str] = field(default_factory=list)
     """Departures of Aeron's hidden state in these steps."""
 
 
-class ActionCount(msgspec.Struct, frozen=True, rename="camel"):
+class ActionCount(Record, frozen=True):
     """The numbers of driven, equal and different steps of one action."""
 
     action: str
@@ -53,7 +55,7 @@ class ActionCount(msgspec.Struct, frozen=True, rename="camel"):
     not_drivable: int
 
 
-class Reason(msgspec.Struct, frozen=True, rename="camel"):
+class Reason(Record, frozen=True):
     """A reason for which some steps were not driven."""
 
     name: str
@@ -61,7 +63,7 @@ class Reason(msgspec.Struct, frozen=True, rename="camel"):
     count: int
 
 
-class Part(msgspec.Struct, frozen=True, rename="camel"):
+class Part(Record, frozen=True):
     """The result of one set of steps: edges, edges with hidden state varied, or disabled inputs."""
 
     tried: int
@@ -81,7 +83,7 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
         return self.different - self.explained
 
 
-class DriveReport(msgspec.Struct, frozen=True, rename="camel"):
+class DriveReport(Record, frozen=True):
     """The document of ``canvass drive --format json``."""
 
     model: str
@@ -100,7 +102,7 @@ class DriveReport(msgspec.Struct, frozen=True, rename="camel"):
         return not any(part.unexplained for part in parts if part is not None)
 
 
-class RulesPart(msgspec.Struct, frozen=True, rename="camel"):
+class RulesPart(Record, frozen=True):
     """The result of the distinct steps of all runs with one member count and one revision."""
 
     members: int
@@ -108,7 +110,7 @@ class RulesPart(msgspec.Struct, frozen=True, rename="camel"):
     steps: Part
 
 
-class TraceReport(msgspec.Struct, frozen=True, rename="camel"):
+class TraceReport(Record, frozen=True):
     """The document of ``canvass drive --trace --format json``."""
 
     runs: int

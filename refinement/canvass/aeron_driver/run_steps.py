@@ -24,7 +24,7 @@ from canvass.aeron_driver.report import Part, Reason, RulesPart, TraceReport
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.conformance.sequence import steps_of
+from canvass.conformance.run_arrays import steps_of
 from canvass.conformance.verify import Unit
 from canvass.graph.artifact import StepArrays
 from canvass.steps.kernel import Status, canonical_keys

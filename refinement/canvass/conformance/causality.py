@@ -8,15 +8,15 @@ on nothing but the events.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence as Members
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.conformance.sequence import REPLACED, RESTART, Sequence, row_kind, rows_before
-from canvass.steps.jit import kernel
+from canvass.conformance.run_arrays import REPLACED, RESTART, RunArrays, row_kind, rows_before
+from canvass.steps.compiled_loops import kernel
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES, ID_BITS, STATE_ENUMS
 
@@ -128,13 +128,13 @@ class Order:
         return rank
 
 
-def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
+def find_leaderships(arrays: RunArrays, before: Ints) -> Leaderships:
     """Find the leaderships of a run."""
-    state = sequence.election_state
-    term = sequence.leadership_term_id
-    module_term = sequence.module_leadership_term_id
-    publication = sequence.publication_position
-    role = sequence.role
+    state = arrays.election_state
+    term = arrays.leadership_term_id
+    module_term = arrays.module_leadership_term_id
+    publication = arrays.publication_position
+    role = arrays.role
     leads = (role == LEADER) & (publication >= 0)
     previous = np.maximum(before, 0)
     stays = (before >= 0) & (state[previous] == _BECOMES_LEADER) & (term[previous] == term)
@@ -146,16 +146,14 @@ def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
     # A leader with missing steps in between continues the leadership that it had.
     continues = np.zeros(len(rows), dtype=np.bool_)
     continues[1:] = (
-        joined[1:]
-        & (sequence.member[rows[1:]] == sequence.member[rows[:-1]])
-        & (led[1:] == led[:-1])
+        joined[1:] & (arrays.member[rows[1:]] == arrays.member[rows[:-1]]) & (led[1:] == led[:-1])
     )
     rows, joined, led = rows[~continues], joined[~continues], led[~continues]
-    begin = np.where(joined, publication[rows], sequence.append_position[rows])
+    begin = np.where(joined, publication[rows], arrays.append_position[rows])
     return Leaderships(
         row=rows,
         end=_ends(leads, rows),
-        member=sequence.member[rows],
+        member=arrays.member[rows],
         term=led.astype(np.int64),
         base=begin.astype(np.int64),
     )
@@ -172,13 +170,13 @@ def _ends(leads: NDArray[np.bool_], rows: Ints) -> Ints:
 
 
 def _sources(
-    sequence: Sequence, before: Ints, leaderships: Leaderships, complete: NDArray[np.bool_]
+    arrays: RunArrays, before: Ints, leaderships: Leaderships, complete: NDArray[np.bool_]
 ) -> Ints:
     """Find the leadership from whose log each row records."""
-    recorded = sequence.recorded_position
-    role = sequence.role
-    source = np.full(len(sequence), _NO_SOURCE, before.dtype)
-    followed = _Followed(sequence, leaderships, complete)
+    recorded = arrays.recorded_position
+    role = arrays.role
+    source = np.full(len(arrays), _NO_SOURCE, before.dtype)
+    followed = _Followed(arrays, leaderships, complete)
     previous = np.maximum(before, 0)
     # Without a row before, the position before is 0.
     higher = recorded > np.where(before >= 0, recorded[previous], 0)
@@ -188,7 +186,7 @@ def _sources(
     if len(leaderships.row):
         latest = np.maximum(np.searchsorted(leaderships.row, grows, side="right") - 1, 0)
         holds = (leaderships.row[latest] <= grows) & (grows <= leaderships.end[latest])
-        holds &= leaderships.member[latest] == sequence.member[grows]
+        holds &= leaderships.member[latest] == arrays.member[grows]
         source[grows] = np.where(holds, latest, _NO_SOURCE)
     source[grows[~own]] = followed.after(was[~own])
     return source
@@ -199,19 +197,19 @@ class _Followed:
 
     Parameters
     ----------
-    sequence, leaderships
+    arrays, leaderships
         Of one run.
     complete
         For each member whether all its leaderships are known.
     """
 
     def __init__(
-        self, sequence: Sequence, leaderships: Leaderships, complete: NDArray[np.bool_]
+        self, arrays: RunArrays, leaderships: Leaderships, complete: NDArray[np.bool_]
     ) -> None:
-        self._state = sequence.election_state
-        self._module_term = sequence.module_leadership_term_id
-        self._term = sequence.leadership_term_id
-        self._leader = sequence.leader_member_id
+        self._state = arrays.election_state
+        self._module_term = arrays.module_leadership_term_id
+        self._term = arrays.leadership_term_id
+        self._leader = arrays.leader_member_id
         self._complete = complete
         led = list(zip(leaderships.member.tolist(), leaderships.term.tolist(), strict=True))
         # With another disk a member may lead a term again.
@@ -237,21 +235,21 @@ class _Followed:
         return found_of
 
 
-def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
+def _commits(arrays: RunArrays, before: Ints) -> NDArray[np.bool_]:
     """Mark the steps that raise the commit position of a leader, or of a member in replay, and the
     starts with another disk.
 
     Other members follow the commit position that a leader announces.
     """
-    position = sequence.commit_position
-    role, state = sequence.role, sequence.election_state
+    position = arrays.commit_position
+    role, state = arrays.role, arrays.election_state
     raised: NDArray[np.bool_] = (before >= 0) & (position > position[np.maximum(before, 0)])
     raised &= (role == LEADER) | (state == _REPLAYS)
     raised |= before == REPLACED
     return raised
 
 
-def cut_short(sequence: Sequence, member_count: int, unsent: int = -1) -> list[int]:
+def cut_short(arrays: RunArrays, member_count: int, unsent: int = -1) -> list[int]:
     """Give the members whose streams are truncated, as others received later messages of theirs.
 
     Message numbers rise along a stream, and a step is recorded before its messages leave. So a
@@ -259,8 +257,8 @@ def cut_short(sequence: Sequence, member_count: int, unsent: int = -1) -> list[i
     The number ``unsent`` is of messages that nobody sent, and shows nothing.
     """
     last = (np.arange(member_count, dtype=np.int64) << ID_BITS) + unsent
-    np.maximum.at(last, np.repeat(sequence.member, sequence.sends_of), sequence.send_id)
-    received, peer = sequence.received_id, sequence.received_from
+    np.maximum.at(last, np.repeat(arrays.member, arrays.sends_of), arrays.send_id)
+    received, peer = arrays.received_id, arrays.received_from
     known = (received >= 0) & (peer >= 0) & (peer < member_count)
     identity, sender = received[known], peer[known]
     cut: list[int] = np.unique(sender[identity > last[sender]]).tolist()
@@ -268,18 +266,18 @@ def cut_short(sequence: Sequence, member_count: int, unsent: int = -1) -> list[i
 
 
 def order_causes(
-    sequence: Sequence,
+    arrays: RunArrays,
     member_count: int,
     *,
     empty: bool,
-    complete: Members[bool],
-    replaced: Members[tuple[int, int]] = (),
+    complete: Sequence[bool],
+    replaced: Sequence[tuple[int, int]] = (),
 ) -> Order:
     """Find the causes of the steps of one run, and the receipts and records without a cause.
 
     Parameters
     ----------
-    sequence
+    arrays
         All events of the run.
     empty
         Whether all members start with nothing on disk.
@@ -289,21 +287,21 @@ def order_causes(
         The members and steps that start with another disk than the member left.
     """
     whole = np.array(complete, dtype=np.bool_)
-    before = rows_before(sequence, empty=empty, replaced=replaced)
-    causes = _Causes(sequence, before, whole)
-    send_row = np.repeat(np.arange(len(before), dtype=row_kind(len(before))), sequence.sends_of)
+    before = rows_before(arrays, empty=empty, replaced=replaced)
+    causes = _Causes(arrays, before, whole)
+    send_row = np.repeat(np.arange(len(before), dtype=row_kind(len(before))), arrays.sends_of)
     send_of = causes.of_receipts(send_row)
-    source = _sources(sequence, before, causes.leaderships, whole)
+    source = _sources(arrays, before, causes.leaderships, whole)
     causes.of_records(source)
     # If a run began before its recording, earlier grants and writes are not known.
     causes.of_joins(whole & empty)
-    member, found = sequence.member, causes.found
+    member, found = arrays.member, causes.found
     starts = np.searchsorted(member, np.arange(member_count + 1, dtype=member.dtype))
     starts = starts.astype(np.int64)
     order = np.zeros(len(member), before.dtype)
     ordered = order_steps(
         *(member, starts, send_of, send_row),
-        *(causes.cause, _commits(sequence, before), found, order),
+        *(causes.cause, _commits(arrays, before), found, order),
     )
     found[found == UNSEEN] = SOUND
     return Order(
@@ -321,7 +319,7 @@ class _Causes:
 
     Parameters
     ----------
-    sequence, before
+    arrays, before
         All events of the run, and the row before each one in its stream.
     whole
         For each member whether all its steps are recorded.
@@ -333,9 +331,9 @@ class _Causes:
         first problem or cause.
     """
 
-    def __init__(self, sequence: Sequence, before: Ints, whole: NDArray[np.bool_]) -> None:
-        self._sequence, self._before, self._whole = sequence, before, whole
-        self.leaderships = find_leaderships(sequence, before)
+    def __init__(self, arrays: RunArrays, before: Ints, whole: NDArray[np.bool_]) -> None:
+        self._sequence, self._before, self._whole = arrays, before, whole
+        self.leaderships = find_leaderships(arrays, before)
         self.found = np.zeros(len(before), np.int8)
         self.cause = np.full(len(before), -1, before.dtype)
 
@@ -345,8 +343,8 @@ class _Causes:
         Returns for each row the send of the message that it receives, -1 if there is none, or -2
         for a row without a receipt.
         """
-        sequence = self._sequence
-        ids = sequence.send_id
+        arrays = self._sequence
+        ids = arrays.send_id
         rises = bool((ids[1:] >= ids[:-1]).all())
         by_id = None if rises else np.argsort(ids, kind="stable")
         if by_id is not None:
@@ -354,7 +352,7 @@ class _Causes:
         twice = np.flatnonzero(ids[1:] == ids[:-1]) + 1
         if by_id is not None:
             twice = by_id[twice]
-        received = sequence.received_id
+        received = arrays.received_id
         at = np.searchsorted(ids, received)
         sent = at < len(ids)
         sent[sent] = ids[at[sent]] == received[sent]
@@ -364,10 +362,10 @@ class _Causes:
             sent = send_of >= 0
             send_of[sent] = by_id[send_of[sent]]
         # After missing steps the process may be another one.
-        processes = np.flatnonzero((sequence.action == RESTART) | (self._before < 0))
+        processes = np.flatnonzero((arrays.action == RESTART) | (self._before < 0))
         match_receipts(
-            *(sequence.member, sequence.received_from, sequence.received_hash),
-            *(sequence.send_to, sequence.send_hash, send_row),
+            *(arrays.member, arrays.received_from, arrays.received_hash),
+            *(arrays.send_to, arrays.send_hash, send_row),
             *(processes, self._whole, send_of, self.found),
         )
         # A receipt of this id may be of either message.
@@ -379,16 +377,16 @@ class _Causes:
 
         ``source`` has the leadership that each row records from.
         """
-        sequence, led, before, found = self._sequence, self.leaderships, self._before, self.found
+        arrays, led, before, found = self._sequence, self.leaderships, self._before, self.found
         sound = found == SOUND
         found[(source == _NOBODY) & sound] = NO_LEADER
         rows = np.flatnonzero((source >= 0) & sound)
-        rows = rows[sequence.member[led.row[source[rows]]] != sequence.member[rows]]
+        rows = rows[arrays.member[led.row[source[rows]]] != arrays.member[rows]]
         rows = rows[np.argsort(source[rows], kind="stable")]
         for own in np.split(rows, np.flatnonzero(np.diff(source[rows])) + 1) if len(rows) else ():
             e = int(source[own[0]])
-            written = sequence.publication_position[led.row[e] : led.end[e]]
-            at = np.searchsorted(written, sequence.recorded_position[own])
+            written = arrays.publication_position[led.row[e] : led.end[e]]
+            at = np.searchsorted(written, arrays.recorded_position[own])
             reached = at < len(written)
             causes = led.row[e] + at[reached]
             # After missing steps the time of the write is not known.
@@ -402,24 +400,24 @@ class _Causes:
         ``knows`` tells for each member whether all its steps since the start are recorded. Joining
         the log of another member is never a problem.
         """
-        sequence, led, before, found = self._sequence, self.leaderships, self._before, self.found
-        action, member = sequence.action, sequence.member
+        arrays, led, before, found = self._sequence, self.leaderships, self._before, self.found
+        action, member = arrays.action, arrays.member
         joins = (action == _CATCHUP) | (action == _LIVE_LOG)
         rows = np.flatnonzero(joins & (before >= 0) & (found == 0) & (self.cause < 0))
-        followed = _Followed(sequence, led, knows).after(before[rows])
+        followed = _Followed(arrays, led, knows).after(before[rows])
         found[rows[followed == _NOBODY]] = NOT_LED
         rows, followed = rows[followed >= 0], followed[followed >= 0]
-        commits = sequence.commit_position[before[rows]].tolist()
+        commits = arrays.commit_position[before[rows]].tolist()
         for row, leadership, commit in zip(rows.tolist(), followed.tolist(), commits, strict=True):
             low, high = int(led.row[leadership]), int(led.end[leadership])
             if action[row] == _CATCHUP:
-                granted = sequence.replays[low:high] >> member[row] & 1
+                granted = arrays.replays[low:high] >> member[row] & 1
                 place = int(np.argmax(granted))
                 at = low + place if granted[place] else high
                 # A grant may also have come and gone among missing steps.
                 problem, seen = NOT_GRANTED, before[low : at + 1]
             else:
-                written = sequence.publication_position[low:high]
+                written = arrays.publication_position[low:high]
                 at = low + int(np.searchsorted(written, commit))
                 problem, seen = NOT_REACHED, before[at : at + 1]
             if at < high:
@@ -531,12 +529,12 @@ def order_steps(
     return filled
 
 
-def sent_twice(sequence: Sequence, row: int) -> tuple[int, int]:
+def sent_twice(arrays: RunArrays, row: int) -> tuple[int, int]:
     """Give the first id of a row's sends that was sent before, and the row that sent it first."""
-    ends = np.cumsum(sequence.sends_of[: row + 1], dtype=np.int64)
-    ids = sequence.send_id[: ends[-1]]
+    ends = np.cumsum(arrays.sends_of[: row + 1], dtype=np.int64)
+    ids = arrays.send_id[: ends[-1]]
     firsts = (
-        (at, int(np.argmax(ids == ids[at]))) for at in range(ends[-1])[-sequence.sends_of[row] :]
+        (at, int(np.argmax(ids == ids[at]))) for at in range(ends[-1])[-arrays.sends_of[row] :]
     )
     first = next(first for at, first in firsts if first < at)
     return int(ids[first]), int(np.searchsorted(ends, first, side="right"))

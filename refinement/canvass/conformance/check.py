@@ -7,7 +7,7 @@
 It reads no file, asks nobody and keeps nothing. A step without an answer is an open step of the
 findings. Ask TLC about these, and check the runs with a refused one again: the new answers decide
 them. `Checker` does the work on columns, batch by batch: a run is never in memory as a whole, only
-what the checks of whole runs read (`canvass.conformance.sequence`).
+what the checks of whole runs read (`canvass.conformance.run_arrays`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from canvass.cluster.rules import Rules
 from canvass.conformance.causality import Order, cut_short, order_causes
 from canvass.conformance.findings import Findings, RunFindings
+from canvass.conformance.run_arrays import RunArrays, steps_of, to_arrays
 from canvass.conformance.safety_monitors import Violation, asked_in_part, not_asked, violations
-from canvass.conformance.sequence import Sequence, digest, steps_of
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
 from canvass.steps.answers import (
     ALLOWED,
@@ -112,7 +112,7 @@ class RunCheck:
     facts: tuple[Fact, ...] = ()
     found: RunVerdict | None = None
     """The verdict, once the run has ended; provisional as long as steps are open."""
-    parts: list[Sequence] = field(default_factory=list)
+    parts: list[RunArrays] = field(default_factory=list)
     wrong: dict[int, Step] = field(default_factory=dict)
     """Steps that are not allowed, by their rows: the first two of each member and action."""
     wrong_counts: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -254,7 +254,7 @@ class Checker:
         codes = self._look_up(steps, keys, np.flatnonzero(status == Status.KEYED), rules, columns)
         codes[(status == Status.FRAME_BROKEN) | (status == Status.OUT_OF_DOMAIN)] = REFUSED
         bounds = np.searchsorted(columns.run, np.arange(len(checks) + 1)).tolist()
-        parts = digest(columns).split(bounds)
+        parts = to_arrays(columns).split(bounds)
         for check, part, (start, end) in zip(checks, parts, pairwise(bounds), strict=True):
             if check.malformed:
                 continue
@@ -310,12 +310,12 @@ class Checker:
         if check.malformed or not check.parts:
             return
         assert check.run is not None
-        run, sequence = check.run, Sequence.joined(check.parts)
+        run, arrays = check.run, RunArrays.joined(check.parts)
         check.parts = []
         if run.member_count == 1:
             # No state shows the disk that a single member has found, as it has begun a term since.
             check.unchecked -= len(run.disk_replaced)
-        facts, order, broken = check_whole(run, sequence, check.facts)
+        facts, order, broken = check_whole(run, arrays, check.facts)
         divergences: tuple[Divergence, ...] = ()
         diverges = bool(check.wrong) or bool(order.found.any()) or bool(broken)
         if diverges:
@@ -323,7 +323,7 @@ class Checker:
 
             rows = np.array(sorted(check.wrong), dtype=np.int64)
             step_of = check.wrong.__getitem__
-            divergences = divergences_of(run, sequence, order, broken, rows, step_of)
+            divergences = divergences_of(run, arrays, order, broken, rows, step_of)
         check.found = verdict_of(
             *(run, check.path),
             events=check.events,
@@ -335,19 +335,17 @@ class Checker:
 
 
 def check_whole(
-    run: Run, sequence: Sequence, facts: tuple[Fact, ...]
+    run: Run, arrays: RunArrays, facts: tuple[Fact, ...]
 ) -> tuple[tuple[Fact, ...], Order, list[Violation]]:
     """Check causality and the safety monitors of a run; give all that is missing from it, too."""
-    facts = with_cuts(run, sequence, facts)
+    facts = with_cuts(run, arrays, facts)
     complete = complete_members(run, facts)
     empty = run.initial == "empty"
     replaced = [(disk.member_id, disk.step) for disk in run.disk_replaced]
     order = order_causes(
-        sequence, run.member_count, empty=empty, complete=complete, replaced=replaced
+        arrays, run.member_count, empty=empty, complete=complete, replaced=replaced
     )
-    broken = violations(
-        sequence, order, revision=run.revision, unknown=not empty, complete=complete
-    )
+    broken = violations(arrays, order, revision=run.revision, unknown=not empty, complete=complete)
     return facts, order, broken
 
 
@@ -393,14 +391,14 @@ def verdict_of(
     )
 
 
-def with_cuts(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+def with_cuts(run: Run, arrays: RunArrays, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
     """Add to the facts of a run the streams that are truncated between two lines."""
     known = {fact.member_id for fact in facts}
     detail = "others received messages that come after its end"
     unsent = UNSENT if run.is_imported else -1
     return facts + tuple(
         Fact(FactKind.TRUNCATED, run.run_id, member, detail=detail)
-        for member in cut_short(sequence, run.member_count, unsent)
+        for member in cut_short(arrays, run.member_count, unsent)
         if member not in known
     )
 

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import Message
-from canvass.cluster.names import wire_name
+from canvass.cluster.names import Record, wire_name
 from canvass.cluster.rules import HARDENED, Rules
 from canvass.conformance.causality import (
     JOINING_PROBLEMS,
@@ -30,11 +29,11 @@ from canvass.conformance.causality import (
     sent_twice,
 )
 from canvass.conformance.operators import Operator, failing_parts, find_operator
+from canvass.conformance.run_arrays import RunArrays, steps_of
 from canvass.conformance.safety_monitors import Violation
-from canvass.conformance.sequence import Sequence, steps_of
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY, Divergence, DivergenceClass
+from canvass.steps.action_fields import Frame, frame_of
 from canvass.steps.answers import StepLookup
-from canvass.steps.frames import Frame, frame_of
 from canvass.steps.kernel import Status, StepColumns
 from canvass.steps.step import (
     Question,
@@ -113,7 +112,7 @@ def load(path: Path, run_id: str) -> RunColumns:
 
 def divergences_of(
     run: Run,
-    sequence: Sequence,
+    arrays: RunArrays,
     order: Order,
     broken: Iterable[Violation],
     wrong: Ints,
@@ -125,7 +124,7 @@ def divergences_of(
     ----------
     run
         The contents of ``run.json``.
-    sequence
+    arrays
         All events of the run.
     order, broken
         The results of the checks of the whole run.
@@ -135,9 +134,9 @@ def divergences_of(
         Gives the step of a row of ``wrong``.
     """
     found = [
-        *_steps(run, sequence, order, wrong, step_of),
-        *_receipts(sequence, order),
-        *(_violation(sequence, order, each) for each in broken),
+        *_steps(run, arrays, order, wrong, step_of),
+        *_receipts(arrays, order),
+        *(_violation(arrays, order, each) for each in broken),
     ]
     named = _with_hazards(run, _firsts(found))
     return tuple(sorted(named, key=_precedence)[:MAX_DIVERGENCES])
@@ -174,30 +173,30 @@ def _firsts(found: Iterable[Divergence]) -> list[Divergence]:
 
 
 def _at(
-    sequence: Sequence, order: Order, row: int, kind: DivergenceClass, name: str, text: str
+    arrays: RunArrays, order: Order, row: int, kind: DivergenceClass, name: str, text: str
 ) -> Divergence:
     return Divergence(
         kind=kind,
         name=name,
-        member=int(sequence.member[row]),
-        step=int(sequence.step[row]),
+        member=int(arrays.member[row]),
+        step=int(arrays.step[row]),
         text=text,
         rank=int(order.rank[row]),
     )
 
 
-def _violation(sequence: Sequence, order: Order, violation: Violation) -> Divergence:
+def _violation(arrays: RunArrays, order: Order, violation: Violation) -> Divergence:
     causal = violation.name == LOG_STREAM
     kind = DivergenceClass.CAUSALITY if causal else DivergenceClass.SAFETY_PROPERTY
-    return _at(sequence, order, violation.row, kind, violation.name, violation.text)
+    return _at(arrays, order, violation.row, kind, violation.name, violation.text)
 
 
-def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
+def _receipts(arrays: RunArrays, order: Order) -> Iterator[Divergence]:
     """Give the first divergence of each name: each event may have one."""
     rows = np.flatnonzero(order.found)
     rank = order.rank[rows]
     # A wrong receipt of an id that was sent twice is a consequence of the second send.
-    rank[order.found[rows] == SENT_TWICE] -= len(sequence)
+    rank[order.found[rows] == SENT_TWICE] -= len(arrays)
     of_log = np.isin(order.found[rows], sorted(_LOG_PROBLEMS))
     for name, chosen in ((LOG_STREAM, of_log), (MESSAGE_CAUSALITY, ~of_log)):
         if not chosen.any():
@@ -205,12 +204,12 @@ def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
         row = int(rows[chosen][np.argmin(rank[chosen])])
         problem, step = int(order.found[row]), 0
         if problem == SENT_TWICE:
-            identity, first = sent_twice(sequence, row)
-            sender, step = int(sequence.member[first]), int(sequence.step[first])
+            identity, first = sent_twice(arrays, row)
+            sender, step = int(arrays.member[first]), int(arrays.step[first])
         else:
-            identity, sender = int(sequence.received_id[row]), int(sequence.received_from[row])
+            identity, sender = int(arrays.received_id[row]), int(arrays.received_from[row])
         text = PROBLEMS[problem].format(id=message_id_text(identity), sender=sender, step=step)
-        yield _at(sequence, order, row, DivergenceClass.CAUSALITY, name, text)
+        yield _at(arrays, order, row, DivergenceClass.CAUSALITY, name, text)
 
 
 # --- steps ----------------------------------------------------------------------------------------
@@ -218,15 +217,15 @@ def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
 
 def _steps(
     run: Run,
-    sequence: Sequence,
+    arrays: RunArrays,
     order: Order,
     wrong: Ints,
     step_of: Callable[[int], Step],
 ) -> Iterator[Divergence]:
-    for row in _first_rows(sequence.action, order, wrong):
+    for row in _first_rows(arrays.action, order, wrong):
         kind, text = _what_is_wrong(step_of(row), run)
-        name = ACTION_NAMES[int(sequence.action[row])]
-        yield _at(sequence, order, row, kind, name, text)
+        name = ACTION_NAMES[int(arrays.action[row])]
+        yield _at(arrays, order, row, kind, name, text)
 
 
 def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
@@ -325,7 +324,7 @@ _MAX_SAID: Final = 3
 _SENDS_TO: Final = "sends to "
 
 
-class Difference(Struct, frozen=True, rename=wire_name):
+class Difference(Record, frozen=True):
     """A field in which two states or lists of messages differ."""
 
     field: str
@@ -409,7 +408,7 @@ STEPS_BEFORE: Final = 5
 """Steps of the member that a report shows before the divergence."""
 
 
-class RefusedStep(Struct, frozen=True, rename=wire_name):
+class RefusedStep(Record, frozen=True):
     """A divergence with its context."""
 
     run_id: str

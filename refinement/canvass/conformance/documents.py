@@ -15,12 +15,12 @@ from canvass.conformance.report import (
     CLASS_TEXTS,
     OF_STEPS,
     Case,
-    about,
     by_cause,
     fact_text,
     natural,
     notes,
     places_of,
+    problem_of,
     run_names,
     timing_lines,
 )
@@ -91,7 +91,7 @@ def to_html(
         "class_texts": CLASS_TEXTS,
         "of_steps": OF_STEPS,
     }
-    words = (about, encode, run_names, timing_lines)
+    words = (problem_of, encode, run_names, timing_lines)
     given |= {word.__name__: word for word in words} | {"lanes": _lanes}
     body = environment().get_template("verify.html.jinja").render(given)
     return page(f"canvass verify: {title}", [body])

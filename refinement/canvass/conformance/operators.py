@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from msgspec import Struct
-
-from canvass.cluster.names import wire_name
+from canvass.cluster.names import Record
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY
 from canvass.spec.files import find_definition, spec_root
@@ -23,7 +21,7 @@ _JOINS: Final = ("FollowerCatchupAwait", "FollowerLogAwait")
 """The steps that join a log; the operator of ``Cluster.tla`` is ``IsConnected``."""
 
 
-class Operator(Struct, frozen=True, rename=wire_name):
+class Operator(Record, frozen=True):
     """A definition of the spec."""
 
     module: str

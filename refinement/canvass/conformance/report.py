@@ -1,6 +1,6 @@
 """The report of a verification: short texts about runs, and the whole report as data.
 
-``canvass verify --format json`` writes a `Report`; the other forms are in
+``canvass verify --format json`` writes a `VerifyReport`; the other forms are in
 `documents`. A `Case` has the data that all forms show of one divergence.
 """
 
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 import msgspec
 
+from canvass.cluster.names import Record
 from canvass.conformance.verdict import (
     VERDICT_SCHEMA,
     CorpusVerdict,
     Counts,
     Divergence,
     DivergenceClass,
-    Record,
     RunVerdict,
     TimingWarning,
     Verdict,
@@ -56,7 +56,7 @@ _SAID: Final = {"active sets": "sets of members that are heard from"}
 _DIGITS: Final = re.compile(r"\d+")
 
 
-class Report(Record, frozen=True):
+class VerifyReport(Record, frozen=True):
     """Verdicts on all runs, and explanations of the first divergences."""
 
     schema: str
@@ -67,9 +67,9 @@ class Report(Record, frozen=True):
     explanations: tuple[RefusedStep, ...]
 
 
-def to_report(found: CorpusVerdict, explained: Sequence[RefusedStep]) -> Report:
+def to_report(found: CorpusVerdict, explained: Sequence[RefusedStep]) -> VerifyReport:
     """Make a report."""
-    return Report(
+    return VerifyReport(
         schema=VERDICT_SCHEMA,
         ok=found.exit_code == 0,
         exit_code=found.exit_code,
@@ -112,7 +112,7 @@ def fact_text(fact: Fact) -> str:
     return f"{fact.kind.value} of member {fact.member_id}{line}"
 
 
-def about(run: RunVerdict) -> str:
+def problem_of(run: RunVerdict) -> str:
     """Give in a few words the problem of a run, or an empty text."""
     if run.divergences:
         first = run.divergences[0]
@@ -212,7 +212,7 @@ EVENTS_AFTER: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """The file and line of an event."""
 
     file: str
@@ -230,12 +230,12 @@ class Case:
 
     run: RunVerdict
     explanation: RefusedStep
-    places: dict[str, Place]
+    places: dict[str, Location]
     """Where the step is, as `places_of` gives it."""
     diagram: Diagram
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Location:
         """The file and line in the trace."""
         return next(iter(self.places.values()))
 
@@ -282,7 +282,7 @@ def draw(loaded: RunColumns, divergence: Divergence) -> Diagram:
     return lanes.diagram([*before, *after], marks={row: divergence.name})
 
 
-def places_of(run: RunVerdict, divergence: Divergence) -> dict[str, Place]:
+def places_of(run: RunVerdict, divergence: Divergence) -> dict[str, Location]:
     """Find the step at which a run diverges in the trace and, of an imported run, in Aeron's log.
 
     Returns
@@ -293,8 +293,8 @@ def places_of(run: RunVerdict, divergence: Divergence) -> dict[str, Place]:
     """
     in_trace, path = "the step in the trace", Path(run.path)
     if not path.is_dir():
-        return {in_trace: Place(run.path)}
-    file, line, log = run.path, 0, dict[str, Place]()
+        return {in_trace: Location(run.path)}
+    file, line, log = run.path, 0, dict[str, Location]()
     try:
         folder = RunFolder(path)
         file = str(folder.streams[divergence.member])
@@ -306,12 +306,12 @@ def places_of(run: RunVerdict, divergence: Divergence) -> dict[str, Place]:
             if source is not None and source.lines:
                 what = "the step" if is_step else "the last line before the step"
                 shown = source.lines[0] if is_step else source.lines[-1]
-                log = {f"{what} in Aeron's event log": Place(source.file, shown)}
+                log = {f"{what} in Aeron's event log": Location(source.file, shown)}
             if is_step:
-                return {in_trace: Place(file, line)} | log
+                return {in_trace: Location(file, line)} | log
     except (TraceError, KeyError, OSError):
         pass  # The stream is missing, or the folder was changed since.
-    return {in_trace: Place(file)} | log
+    return {in_trace: Location(file)} | log
 
 
 Style: TypeAlias = Literal["", "title", "bad", "dim"]

@@ -50,9 +50,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance.causality import CLOSED, LEADER, Order, code
-from canvass.conformance.sequence import REPLACED, RESTART, Sequence
+from canvass.conformance.run_arrays import REPLACED, RESTART, RunArrays
 from canvass.conformance.verdict import LOG_STREAM
-from canvass.steps.jit import compiled, kernel
+from canvass.steps.compiled_loops import compiled, kernel
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES
 
@@ -91,13 +91,13 @@ class Checksums:
 
 
 def replay(
-    sequence: Sequence, order: Order, checksums: Checksums, *, unknown: bool, whole: bool
+    arrays: RunArrays, order: Order, checksums: Checksums, *, unknown: bool, whole: bool
 ) -> tuple[list[Violation], NDArray[np.uint64]]:
     """Follow the logs of a run.
 
     Parameters
     ----------
-    sequence, order
+    arrays, order
         All events of the run, and their order of causes.
     checksums
         The checksums that are compared with the logs.
@@ -113,17 +113,17 @@ def replay(
         up to its position, 0 if it is not known.
     """
     led = order.leaderships
-    term = sequence.module_leadership_term_id
-    leads = (sequence.role == LEADER) & (sequence.election_state == CLOSED)
-    leads &= sequence.module_state == _ACTIVE
-    begins = np.full(len(sequence), -1, dtype=np.int64)
+    term = arrays.module_leadership_term_id
+    leads = (arrays.role == LEADER) & (arrays.election_state == CLOSED)
+    leads &= arrays.module_state == _ACTIVE
+    begins = np.full(len(arrays), -1, dtype=np.int64)
     begins[led.row] = np.arange(len(led.row))
     bad = np.full((LOG_PROPERTIES, 2), -1, dtype=np.int64)
     witness = np.zeros(len(checksums.row), dtype=np.uint64)
-    rows = np.arange(len(sequence) + 1 if len(checksums.row) else 0)
+    rows = np.arange(len(arrays) + 1 if len(checksums.row) else 0)
     replay_logs(
-        *(order.order, sequence.member, order.before),
-        *(sequence.recorded_position, sequence.commit_position, _CONSUMES[sequence.action]),
+        *(order.order, arrays.member, order.before),
+        *(arrays.recorded_position, arrays.commit_position, _CONSUMES[arrays.action]),
         *(term, np.where(leads, term, -1), order.source, begins),
         *(led.term, led.base, (np.diff(order.starts) == 0) | unknown, whole),
         *(checksums.position, np.searchsorted(checksums.row, rows), bad, witness),
@@ -206,23 +206,23 @@ class Violation:
 
 
 def violations(
-    sequence: Sequence, order: Order, *, revision: str, unknown: bool, complete: list[bool]
+    arrays: RunArrays, order: Order, *, revision: str, unknown: bool, complete: list[bool]
 ) -> list[Violation]:
     """Give the first violation of each property of one run."""
     found = [
         # CandidateTermMonotonic, CommitMonotonic, CommitBounded, RecordingLogCoherent, LogStream
-        *_of_states(sequence, order, revision),
+        *_of_states(arrays, order, revision),
         # OneVotePerTerm
-        *_of_votes(sequence, order),
+        *_of_votes(arrays, order),
         # ElectionSafety
-        *_of_leaders(sequence, order),
+        *_of_leaders(arrays, order),
         # LogMatching, LeaderCompleteness, StateMachineSafety, CommittedIsDurable,
         # NoTruncationBelowCommit, LogStream
-        *_of_logs(sequence, order, unknown=unknown, complete=complete),
+        *_of_logs(arrays, order, unknown=unknown, complete=complete),
     ]
     left_out = not_asked(revision=revision, unknown=unknown, whole=all(complete))
     if "AppliedWithinCommitted" not in left_out:
-        found += _of_applied(sequence, order)
+        found += _of_applied(arrays, order)
     return found
 
 
@@ -245,27 +245,27 @@ _OF_STATES: Final = (
 )
 
 
-def _of_states(sequence: Sequence, order: Order, revision: str) -> list[Violation]:
-    commit, role = sequence.commit_position, sequence.role
-    recorded = sequence.recorded_position
-    persisted = sequence.persisted_candidate_term_id
-    action, coherent = sequence.action, sequence.coherent
+def _of_states(arrays: RunArrays, order: Order, revision: str) -> list[Violation]:
+    commit, role = arrays.commit_position, arrays.role
+    recorded = arrays.recorded_position
+    persisted = arrays.persisted_candidate_term_id
+    action, coherent = arrays.action, arrays.coherent
     previous = np.maximum(order.before, 0)
     known = order.before >= 0
     rises = known & (action != RESTART) & (action != _TERMINATE)
     if revision == "1.49":
         rises &= role[previous] != LEADER
-    given = np.zeros(len(sequence), dtype=np.bool_)
+    given = np.zeros(len(arrays), dtype=np.bool_)
     for row in np.flatnonzero(order.before == REPLACED).tolist():
         # A member has committed nothing of the snapshot on another disk.
-        own = slice(row, int(order.starts[sequence.member[row] + 1]))
+        own = slice(row, int(order.starts[arrays.member[row] + 1]))
         given[own] |= commit[own] <= commit[row]
     bad = (
         known & (persisted < persisted[previous]),
         rises & (commit < commit[previous]),
         (commit > recorded) & ~given,
         ~coherent,
-        sequence.overreports,
+        arrays.overreports,
     )
     return [
         violation
@@ -295,17 +295,17 @@ def _with_several_values(keys: Ints, values: Ints) -> Ints:
     return np.unique(keys[1:][same & (values[1:] != values[:-1])])
 
 
-def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
+def _of_votes(arrays: RunArrays, order: Order) -> list[Violation]:
     # For each send the candidate's term and the candidate; -1 if it is no granted vote.
-    sent = np.flatnonzero(sequence.vote_term != -1)
-    state = sequence.election_state
+    sent = np.flatnonzero(arrays.vote_term != -1)
+    state = arrays.election_state
     candidacies = _candidate_rows(state, order.before)
-    rows = np.concatenate([_rows_that_have(sequence.sends_of, sent), candidacies])
-    terms = np.concatenate([sequence.vote_term[sent], sequence.candidate_term_id[candidacies]])
-    candidates = np.concatenate([sequence.vote_candidate[sent], sequence.member[candidacies]])
+    rows = np.concatenate([_rows_that_have(arrays.sends_of, sent), candidacies])
+    terms = np.concatenate([arrays.vote_term[sent], arrays.candidate_term_id[candidacies]])
+    candidates = np.concatenate([arrays.vote_candidate[sent], arrays.member[candidacies]])
     _, term_numbers = np.unique(terms, return_inverse=True)
     # With another disk a member is a new one.
-    voters = sequence.member + np.cumsum(order.before == REPLACED)
+    voters = arrays.member + np.cumsum(order.before == REPLACED)
     keys = term_numbers * (int(voters[-1]) + 1) + voters[rows]
     bad = _conflicts(order, rows, keys, candidates)
     return _first(order, bad, "OneVotePerTerm", "votes for a second candidate in one term")
@@ -322,23 +322,23 @@ def _rows_that_have(counts: Ints, places: Ints) -> Ints:
     return np.searchsorted(np.cumsum(counts, dtype=np.int64), places, side="right")
 
 
-def _of_leaders(sequence: Sequence, order: Order) -> list[Violation]:
+def _of_leaders(arrays: RunArrays, order: Order) -> list[Violation]:
     led, rank = order.leaderships, order.rank
     bad = _conflicts(order, led.row, led.term, led.member)
-    persisted = sequence.persisted_candidate_term_id
+    persisted = arrays.persisted_candidate_term_id
     terms = led.term[np.searchsorted(led.row, bad)]
     for row in np.flatnonzero(order.before == REPLACED).tolist() if len(bad) else ():
         # In a term in which it voted before, a member with another disk may vote again.
-        voted = persisted[row - 1] if sequence.step[row] else -1
+        voted = persisted[row - 1] if arrays.step[row] else -1
         sound = (terms > voted) | (rank[bad] < rank[row])
         bad, terms = bad[sound], terms[sound]
     return _first(order, bad, "ElectionSafety", "leads a term that another member has led")
 
 
-def _of_applied(sequence: Sequence, order: Order) -> list[Violation]:
-    commit = sequence.commit_position
-    leads = sequence.role == LEADER
-    announced = int(sequence.commit_sent.max(initial=0))
+def _of_applied(arrays: RunArrays, order: Order) -> list[Violation]:
+    commit = arrays.commit_position
+    leads = arrays.role == LEADER
+    announced = int(arrays.commit_sent.max(initial=0))
     said = max(announced, int(commit.max(where=leads, initial=0)))
     bad = np.flatnonzero(commit > said)
     text = f"processes the log beyond {said}, which is all that was ever said to be committed"
@@ -346,30 +346,30 @@ def _of_applied(sequence: Sequence, order: Order) -> list[Violation]:
 
 
 def _of_logs(
-    sequence: Sequence, order: Order, *, unknown: bool, complete: list[bool]
+    arrays: RunArrays, order: Order, *, unknown: bool, complete: list[bool]
 ) -> list[Violation]:
-    checksums = _contradicted(sequence)
-    broken, witness = replay(sequence, order, checksums, unknown=unknown, whole=all(complete))
-    return broken + _of_checksums(sequence, order, checksums, witness)
+    checksums = _contradicted(arrays)
+    broken, witness = replay(arrays, order, checksums, unknown=unknown, whole=all(complete))
+    return broken + _of_checksums(arrays, order, checksums, witness)
 
 
-def _contradicted(sequence: Sequence) -> Checksums:
+def _contradicted(arrays: RunArrays) -> Checksums:
     """Give the checksums of positions that have different checksums.
 
     Only checksums of one position can contradict each other, as equal logs are equally long.
     """
-    reported = np.maximum(sequence.checksums[:, 0], 0)  # A position below 0 counts as 0.
-    twice = _with_several_values(reported, sequence.checksums[:, 1])
+    reported = np.maximum(arrays.checksums[:, 0], 0)  # A position below 0 counts as 0.
+    twice = _with_several_values(reported, arrays.checksums[:, 1])
     if not len(twice):
         empty = np.empty(0, dtype=np.int64)
         return Checksums(empty, empty, empty)
     places = np.flatnonzero(np.isin(reported, twice))
-    position, checksum = np.ascontiguousarray(sequence.checksums[places].T)
-    return Checksums(_rows_that_have(sequence.checksums_of, places), position, checksum)
+    position, checksum = np.ascontiguousarray(arrays.checksums[places].T)
+    return Checksums(_rows_that_have(arrays.checksums_of, places), position, checksum)
 
 
 def _of_checksums(
-    sequence: Sequence, order: Order, checksums: Checksums, witness: NDArray[np.uint64]
+    arrays: RunArrays, order: Order, checksums: Checksums, witness: NDArray[np.uint64]
 ) -> list[Violation]:
     if not len(checksums.row):
         return []
@@ -382,7 +382,7 @@ def _of_checksums(
     )
     position = np.maximum(checksums.position, 0)
     reported = zip(checksums.row.tolist(), position.tolist(), strict=True)
-    committed = np.array([_row_of_commit(sequence, order.before, *each) for each in reported])
+    committed = np.array([_row_of_commit(arrays, order.before, *each) for each in reported])
     applied = np.flatnonzero(committed >= 0)
     bad = _conflicts(order, committed[applied], position[applied], checksums.checksum[applied])
     return found + _first(
@@ -390,7 +390,7 @@ def _of_checksums(
     )
 
 
-def _row_of_commit(sequence: Sequence, before: Ints, row: int, position: int) -> int:
+def _row_of_commit(arrays: RunArrays, before: Ints, row: int, position: int) -> int:
     """Give the row in which a member commits its log up to the position of a checksum, or -1.
 
     That is the first one, from the row on that reports the checksum, with a commit position that
@@ -402,8 +402,8 @@ def _row_of_commit(sequence: Sequence, before: Ints, row: int, position: int) ->
         part = slice(start, start + width)
         gaps = before[part] < 0
         gaps[0] &= start != row
-        ends = gaps | (sequence.recorded_position[part] < position)
-        found = np.flatnonzero(ends | (sequence.commit_position[part] >= position))
+        ends = gaps | (arrays.recorded_position[part] < position)
+        found = np.flatnonzero(ends | (arrays.commit_position[part] >= position))
         if len(found):
             place = int(found[0])
             return -1 if ends[place] else start + place
@@ -666,7 +666,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     order
         Rows in an order of causes.
     member, before, recorded, commits, module_term, source
-        Of each row what `Sequence` and `Order` have of it.
+        Of each row what `RunArrays` and `Order` have of it.
     consumption
         For each row ``CONSUMES_ENTRIES``, ``CONSUMES_TERM`` or 0.
     led

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Sequence as Items
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from pathlib import Path
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import verdict_of, with_cuts
-from canvass.conformance.sequence import RESTART, Sequence, digest, rows_before
+from canvass.conformance.run_arrays import RESTART, RunArrays, rows_before, to_arrays
 from canvass.conformance.verdict import (
     LOG_STREAM,
     MESSAGE_CAUSALITY,
@@ -81,7 +80,7 @@ TABLES: Final = (
 )
 
 
-def places_of(columns: Items[str], wanted: NumberKind) -> list[int]:
+def places_of(columns: Sequence[str], wanted: NumberKind) -> list[int]:
     """Give the places of the columns of a kind."""
     return [place for place, name in enumerate(columns) if kind(name) is wanted]
 
@@ -141,9 +140,9 @@ def prepare(entry: RunEntry, rows: EventColumns | None, path: Path) -> TraceRun:
     run, facts = entry.run, entry.facts
     if rows is None:
         return TraceRun(run, path, facts, False, 0, (Stream((), (), ()),) * run.member_count)
-    sequence = digest(rows)
-    facts = with_cuts(run, sequence, facts)
-    how = _how(run, rows, sequence)
+    arrays = to_arrays(rows)
+    facts = with_cuts(run, arrays, facts)
+    how = _how(run, rows, arrays)
     checked = (rows.action == RESTART) & (run.member_count > 1)
     return TraceRun(
         run=run,
@@ -155,11 +154,11 @@ def prepare(entry: RunEntry, rows: EventColumns | None, path: Path) -> TraceRun:
     )
 
 
-def _how(run: Run, rows: EventColumns, sequence: Sequence) -> Ints:
+def _how(run: Run, rows: EventColumns, arrays: RunArrays) -> Ints:
     """Give for each event ``ORDINARY``, ``AFTER_GAP`` or ``ABSURD``."""
     count = len(rows.step)
     replaced = [(disk.member_id, disk.step) for disk in run.disk_replaced]
-    before = rows_before(sequence, empty=run.initial == "empty", replaced=replaced)
+    before = rows_before(arrays, empty=run.initial == "empty", replaced=replaced)
     how = np.where(before < -1, AFTER_GAP, ORDINARY)
     owners: dict[str, NDArray[np.bool_]] = {}
     tables = {"message": np.arange(count), "state": np.arange(count), "inputs": np.arange(count)}
@@ -420,7 +419,7 @@ def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
 # --- TLC ------------------------------------------------------------------------------------------
 
 
-def _ask(traces: Items[TraceRun]) -> list[Answer]:
+def _ask(traces: Sequence[TraceRun]) -> list[Answer]:
     text, config = module_text(traces), config_of(traces[0].run.rules)
     limits = {"heap_mib": 2048, "stack_mib": 512, "check_deadlock": False, "jvm_args": SHORT_RUN}
     printed, result, _ = printed_by(_ROOT_MODULE, text, config, **limits)

@@ -9,9 +9,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
-from msgspec import Struct
-
-from canvass.cluster.names import wire_name
+from canvass.cluster.names import Record
 from canvass.traces.releases import LogReleases
 from canvass.traces.schema import Fact
 
@@ -61,10 +59,6 @@ LOG_STREAM: Final = "LogStream"
 """The name of divergences of logs: bytes that nobody wrote, checksums that contradict the log, and
 terms that do not begin where the log is consumed as if they did.
 """
-
-
-class Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
-    """A part of a verdict."""
 
 
 class Divergence(Record, frozen=True):

@@ -25,6 +25,7 @@ from canvass.conformance.findings import Findings, RunFindings
 from canvass.conformance.timing import RunTiming
 from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict, Verdict
 from canvass.spec.files import module_digest, spec_root
+from canvass.steps.action_fields import form_digest
 from canvass.steps.answers import (
     ALLOWED,
     IN_TABLE,
@@ -38,7 +39,6 @@ from canvass.steps.answers import (
     shipped_answers,
     spec_digest,
 )
-from canvass.steps.frames import form_digest
 from canvass.traces.arrow import ColumnError
 from canvass.traces.errors import TraceError
 from canvass.traces.parquet import DatasetFile, RunEntry

@@ -6,7 +6,7 @@ checks units, and asks TLC about open steps: functions from Arrow batches to Arr
 `engine` chooses. `job` says in which order: check, ask about the distinct open steps, check the
 units again that TLC's answers concern, write the tables. `history` compares a corpus with the
 tables that earlier verifications wrote, and `summary` and `report` report. `data_source` and
-`frame` are for programs that have a Spark session of their own.
+`dataframe` are for programs that have a Spark session of their own.
 
 What flows: paths in; rows of verdicts, divergences, counts and open steps between the stages;
 tables out. Events stay in the process that reads them. Nothing is decided here:

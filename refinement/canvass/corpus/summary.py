@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 import pyarrow.compute as pc
-from msgspec import Struct
 from msgspec.structs import replace
 
+from canvass.cluster.names import Record
 from canvass.conformance.report import natural
 from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of
@@ -37,7 +37,7 @@ Identity = tuple[str, str]
 """The class of divergences, with its action or property."""
 
 
-class Listed(Struct, frozen=True, rename="camel"):
+class Listed(Record, frozen=True):
     """A run that does not conform, or a malformed unit."""
 
     source: str
@@ -59,7 +59,7 @@ def name_of(source: str, run_id: str | None) -> str:
     return f"{source} {run_id}" if run_id is not None and source.endswith(".parquet") else source
 
 
-class DivergenceClassSummary(Struct, frozen=True, rename="camel"):
+class DivergenceClassSummary(Record, frozen=True):
     """The divergences of one kind: one class, at one action or property."""
 
     divergence_class: str
@@ -78,7 +78,7 @@ class DivergenceClassSummary(Struct, frozen=True, rename="camel"):
         return self.divergence_class, self.name
 
 
-class EarlierUnit(Struct, frozen=True, rename="camel"):
+class EarlierUnit(Record, frozen=True):
     """An unchanged unit with runs that did not conform when they were verified."""
 
     source: str
@@ -86,7 +86,7 @@ class EarlierUnit(Struct, frozen=True, rename="camel"):
     """Its runs by verdict."""
 
 
-class Summary(Struct, frozen=True, rename="camel", kw_only=True):
+class Summary(Record, frozen=True, kw_only=True):
     """The result of a batch verification."""
 
     schema: Literal["canvass.batch/4"] = SUMMARY_SCHEMA
@@ -98,21 +98,21 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """Runs by verdict; every verdict is a key."""
     checked_in_part: int = 0
     """Runs that conform, but were not asked all safety properties; their reasons name these."""
-    revisions: dict[str, int] = {}
+    revisions: dict[str, int] = msgspec.field(default_factory=dict)
     """Runs by revision and its choice; of imported runs also by releases and notes."""
     divergences: int = 0
-    clusters: list[DivergenceClassSummary] = []
+    clusters: list[DivergenceClassSummary] = msgspec.field(default_factory=list)
     cluster_count: int = 0
-    listed: list[Listed] = []
+    listed: list[Listed] = msgspec.field(default_factory=list)
     listed_count: int = 0
-    coverage: dict[str, int] = {}
+    coverage: dict[str, int] = msgspec.field(default_factory=dict)
     """Events by action, the most frequent one first."""
-    earlier: dict[str, int] = {}
+    earlier: dict[str, int] = msgspec.field(default_factory=dict)
     """Runs by verdict, in units that were verified before and have not changed."""
-    earlier_listed: list[EarlierUnit] = []
+    earlier_listed: list[EarlierUnit] = msgspec.field(default_factory=list)
     """The first of these units that have runs that do not conform."""
     earlier_listed_count: int = 0
-    never_taken: list[str] = []
+    never_taken: list[str] = msgspec.field(default_factory=list)
     """Actions of the spec that no event has."""
     asked_steps: int = 0
     """Distinct steps that the oracle decided."""

@@ -27,6 +27,7 @@ import msgspec
 from msgspec.structs import replace
 
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.names import Record
 from canvass.cluster.quorum import quorum_size
 from canvass.disks.disk import MemberDisk
 from canvass.disks.files import RECORDING_LOG
@@ -36,7 +37,7 @@ from canvass.disks.log import RecordedLog, agreement, session_messages
 from canvass.disks.small_files import LogEntry
 
 
-class MemberLog(msgspec.Struct, frozen=True, rename="camel"):
+class MemberLog(Record, frozen=True):
     """One member's log: its start, its end, and its part beyond the common position."""
 
     member_id: int
@@ -50,7 +51,7 @@ class MemberLog(msgspec.Struct, frozen=True, rename="camel"):
     beyond_common: list[TermRun]
 
 
-class Proof(msgspec.Struct, frozen=True, rename="camel"):
+class Proof(Record, frozen=True):
     """The evidence on one disk that its entries before ``position`` were committed."""
 
     position: int
@@ -319,7 +320,7 @@ Key = tuple[int, int, int | None]
 """Session, timestamp, and the first eight bytes of the payload, or None if it is not given."""
 
 
-class Acknowledgement(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class Acknowledgement(Record, frozen=True, forbid_unknown_fields=True):
     """One line of a client's file."""
 
     cluster_session_id: int

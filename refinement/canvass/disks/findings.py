@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 
-import msgspec
+from canvass.cluster.names import Record
 
 ALL_MEMBERS: Final = -1
 """The member id of a finding about several disks together."""
@@ -34,7 +34,7 @@ INCOMPLETE: Final = "INCOMPLETE"
 _VERDICTS: Final = {Kind.MISSING: INCOMPLETE, Kind.NOTE: SOUND}
 
 
-class Finding(msgspec.Struct, frozen=True, rename="camel"):
+class Finding(Record, frozen=True):
     """One sentence, with its evidence and its consequence.
 
     ``member_id`` is `ALL_MEMBERS` for a finding about several disks. ``offset`` is a byte of

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.names import Record
 from canvass.disks import layouts
 from canvass.disks.files import Bytes
 from canvass.disks.findings import DiskError, printable
@@ -22,7 +23,7 @@ MAX_ENTRIES: Final = 1_000_000
 """The greatest number of entries of a recording log that are read."""
 
 
-class LogEntry(msgspec.Struct, frozen=True, rename="camel"):
+class LogEntry(Record, frozen=True):
     """One entry of the recording log, with the names of ``RecordingLog.Entry``."""
 
     offset: int
@@ -121,7 +122,7 @@ def read_node_state(file: str, data: Bytes) -> int:
     return found
 
 
-class MarkFile(msgspec.Struct, frozen=True, rename="camel"):
+class MarkFile(Record, frozen=True):
     """The mark file of a consensus module."""
 
     version: int
@@ -172,7 +173,7 @@ MAX_TERM_LENGTH: Final = 1 << 30
 ARCHIVE_MAJOR_VERSION: Final = 3
 
 
-class Recording(msgspec.Struct, frozen=True, rename="camel"):
+class Recording(Record, frozen=True):
     """One entry of the catalog, with the names of ``RecordingDescriptor``."""
 
     offset: int

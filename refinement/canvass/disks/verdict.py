@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.names import Record
 from canvass.disks.comparison import (
     Comparison,
     MemberLog,
@@ -34,11 +33,11 @@ from canvass.disks.findings import (
     verdict_of,
 )
 from canvass.disks.layouts import RELEASES, revision_of
-from canvass.disks.outlook import Explorer, Leadership, Outlook
+from canvass.disks.possible_leaders import Explorer, Leadership, Outlook
 from canvass.disks.soundness import check, reason_not_to_start
 
 
-class Option(msgspec.Struct, frozen=True, rename="camel"):
+class Option(Record, frozen=True):
     """An action of the operator, and its consequence."""
 
     action: str
@@ -210,7 +209,7 @@ def _empty(outlook: Outlook, with_empty: Outlook | None) -> Iterator[Option]:
         )
 
 
-class DisksVerdict(msgspec.Struct, frozen=True, rename="camel"):
+class DisksVerdict(Record, frozen=True):
     """The verdict on the disks of a cluster."""
 
     verdict: str

@@ -21,7 +21,7 @@ from canvass.cluster.quorum import quorum_position
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.conformance.diagnose import RunColumns, load
-from canvass.disks.outlook import initial_state
+from canvass.disks.possible_leaders import initial_state
 from canvass.disks.soundness import check, reason_not_to_start
 from canvass.disks.verdict import assess, load_disks
 from canvass.distance.search import Moment

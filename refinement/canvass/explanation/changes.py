@@ -15,7 +15,7 @@ _SEVERITIES: Final = ("note", "warning", "danger")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NewFinding:
     """Something that earlier explanations did not show.
 
     Parameters
@@ -49,32 +49,32 @@ class Changes:
 
     _said: set[tuple[object, ...]] = field(default_factory=set)
 
-    def of(self, found: Explanation) -> Iterator[Change]:
+    def of(self, found: Explanation) -> Iterator[NewFinding]:
         """Give what is new in an explanation."""
         for one in found.elections:
             won = one.leader_member_id is not None and one.opened
             if won and self._is_new("election", one.sentence.evidence):
-                yield Change("election", "note", "", (one.sentence,))
+                yield NewFinding("election", "note", "", (one.sentence,))
         for row in found.leaderships:
             ended = row.ended_by not in ("log ends", "unknown")
             if ended and self._is_new("leadership", row.evidence[:1]):
-                yield Change("leadership", "note", "", (sentence_of(row),))
+                yield NewFinding("leadership", "note", "", (sentence_of(row),))
         for stuck in found.stuck:
             begin = stuck.sentences[0].evidence[:1]
             if self._is_new(stuck.kind, begin):
-                yield Change("stuck", "warning", "stuck:", stuck.said)
+                yield NewFinding("stuck", "warning", "stuck:", stuck.said)
                 self._is_over(stuck.kind, stuck.until_ns, begin)
             elif self._is_over(stuck.kind, stuck.until_ns, begin):
-                yield Change("stuck", "note", "no longer stuck:", stuck.sentences[:1])
+                yield NewFinding("stuck", "note", "no longer stuck:", stuck.sentences[:1])
         for risk in found.risks:
             kind = TRUNCATED if risk.kind == FEW_DISKS else risk.kind
             lines = risk.sentences[0].evidence
             if self._is_graver(kind, risk.severity, lines):
-                yield Change("risk", risk.severity, f"{risk.title}:", risk.sentences)
+                yield NewFinding("risk", risk.severity, f"{risk.title}:", risk.sentences)
                 self._is_over(kind, risk.until_ns, lines)
             elif self._is_over(kind, risk.until_ns, lines):
                 said = dict.fromkeys((risk.sentences[0], risk.sentences[-1]))
-                yield Change("risk", "note", f"no longer: {risk.title}:", tuple(said))
+                yield NewFinding("risk", "note", f"no longer: {risk.title}:", tuple(said))
 
     def _is_graver(self, kind: str, severity: str, lines: tuple[Evidence, ...]) -> bool:
         """Whether no risk of this severity or a graver one was named for these lines.

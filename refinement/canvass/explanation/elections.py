@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
+from canvass.cluster.names import Record
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.leaderships import Span
 from canvass.explanation.phases import BallotReport, PhaseReport, report_ballot, report_phase
@@ -34,7 +33,7 @@ MAX_PHASES: Final = 200
 """Listed phases of one member in one election; a stuck member has thousands."""
 
 
-class ElectionReport(msgspec.Struct, frozen=True, rename="camel"):
+class ElectionReport(Record, frozen=True):
     """One election of the cluster.
 
     Parameters

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
+from canvass.cluster.names import Record
 
 
-class Evidence(msgspec.Struct, frozen=True, rename="camel"):
+class Evidence(Record, frozen=True):
     """One line of a member's log.
 
     Parameters
@@ -29,7 +29,7 @@ class Evidence(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.file}:{self.line}"
 
 
-class Sentence(msgspec.Struct, frozen=True, rename="camel"):
+class Sentence(Record, frozen=True):
     """A statement and the lines that show it; at least one."""
 
     text: str

@@ -9,8 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
+from canvass.cluster.names import Record
 from canvass.conformance.templates import environment
 from canvass.explanation.between import find_between
 from canvass.explanation.elections import ElectionReport, find_elections
@@ -31,7 +30,7 @@ from canvass.traces.counts import counted
 from canvass.traces.releases import LogReleases
 
 
-class Explanation(msgspec.Struct, frozen=True, rename="camel"):
+class Explanation(Record, frozen=True):
     """The explanation of a cluster's logs.
 
     Parameters

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.names import Record
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.timeline import (
     ACTIVE,
@@ -31,7 +30,7 @@ _WAKES_NS: Final = 100_000_000
 """A leader that is paused for too long ends its leadership within this time after the pause."""
 
 
-class Leadership(msgspec.Struct, frozen=True, rename="camel"):
+class Leadership(Record, frozen=True):
     """A term, and the member that led it.
 
     Parameters
@@ -67,7 +66,7 @@ class Leadership(msgspec.Struct, frozen=True, rename="camel"):
     evidence: tuple[Evidence, ...]
 
 
-class Gap(msgspec.Struct, frozen=True, rename="camel"):
+class Gap(Record, frozen=True):
     """A time without a working leader, on the common clock.
 
     Parameters

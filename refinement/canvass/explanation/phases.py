@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
+from canvass.cluster.names import Record
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.timeline import (
     POSITIONS,
@@ -33,7 +32,7 @@ _SOON_NS: Final = 5_000_000
 """A message is the cause of a change only if it came so shortly before."""
 
 
-class PhaseReport(msgspec.Struct, frozen=True, rename="camel"):
+class PhaseReport(Record, frozen=True):
     """A member's stay in one election state.
 
     Parameters
@@ -353,7 +352,7 @@ def _named(record: records.Line) -> str:
     return _NAMED.get(type(record), "a message").format(record)
 
 
-class VoteReport(msgspec.Struct, frozen=True, rename="camel"):
+class VoteReport(Record, frozen=True):
     """The vote of one member in a ballot, as far as lines show it.
 
     Parameters
@@ -371,7 +370,7 @@ class VoteReport(msgspec.Struct, frozen=True, rename="camel"):
     sentence: Sentence
 
 
-class BallotReport(msgspec.Struct, frozen=True, rename="camel"):
+class BallotReport(Record, frozen=True):
     """One ballot of one candidate.
 
     Parameters

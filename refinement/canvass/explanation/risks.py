@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-import msgspec
-
+from canvass.cluster.names import Record
 from canvass.explanation.evidence import Evidence, Sentence, in_findings, shown_ns
 from canvass.explanation.leaderships import Span
 from canvass.explanation.phases import BallotReport
@@ -30,7 +29,7 @@ _VETOES: Final = 2
 """Refusals of one member, because of its candidate term, from which on L-E is reported."""
 
 
-class RiskReport(msgspec.Struct, frozen=True, rename="camel"):
+class RiskReport(Record, frozen=True):
     """One risk.
 
     Parameters

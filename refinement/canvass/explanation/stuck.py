@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-import msgspec
-
 from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.names import Record
 from canvass.explanation.evidence import (
     Evidence,
     Sentence,
@@ -43,7 +42,7 @@ _NO_GUARD: Final = UnmetGuard("", "", ())
 _ORDER: Final = {state.value: place for place, state in enumerate(ElectionState)}
 
 
-class StuckReport(msgspec.Struct, frozen=True, rename="camel"):
+class StuckReport(Record, frozen=True):
     """A member that makes no progress in an election.
 
     Parameters

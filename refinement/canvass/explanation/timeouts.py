@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import msgspec
-
+from canvass.cluster.names import Record
 from canvass.explanation.evidence import Evidence
 from canvass.explanation.phases import all_voted
 from canvass.explanation.timeline import POSITIONS, Timeline, last_of_each
@@ -32,7 +31,7 @@ _SAMPLES: Final = 64
 """How many times of one timeout are measured; more change nothing."""
 
 
-class Timeout(msgspec.Struct, frozen=True, rename="camel"):
+class Timeout(Record, frozen=True):
     """One setting.
 
     Parameters

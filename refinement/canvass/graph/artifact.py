@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from canvass.cluster.member import Input, Member
-from canvass.cluster.names import wire_name
+from canvass.cluster.names import Record, wire_name
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.graph import GraphError
@@ -73,7 +73,7 @@ FILES: Final = (*TABLES, *_KEY_FILES)
 """The files of a folder beside its manifest."""
 
 
-class GraphRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class GraphRules(Record, frozen=True, forbid_unknown_fields=True):
     """The rules that the member of a graph follows: `canvass.cluster.rules.Rules`."""
 
     member_count: int
@@ -93,7 +93,7 @@ class GraphRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         return Rules(self.member_count, self.revision, hardening, self.appointed_leader_id)
 
 
-class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class Counts(Record, frozen=True, forbid_unknown_fields=True):
     """The size of a graph."""
 
     states: int

@@ -41,7 +41,7 @@ from canvass.graph.folders import (
 )
 from canvass.graph.printed_steps import PrintedGraph, arrange
 from canvass.spec.files import HARNESS, module_digest, module_folders, modules_of
-from canvass.steps.frames import form_digest, tables_as_bytes
+from canvass.steps.action_fields import form_digest, tables_as_bytes
 from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.events import Event, UserOutput
 from canvass.tlc.programs import find_jar

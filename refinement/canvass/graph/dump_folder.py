@@ -14,8 +14,10 @@ from typing import Final
 import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import field
 from numpy.typing import NDArray
 
+from canvass.cluster.names import Record
 from canvass.graph import GraphError
 from canvass.graph.folders import (
     EDGES_FILE,
@@ -44,7 +46,7 @@ MAX_STATES: Final = 5_000_000
 _FILES: Final = (VALUES_FILE, STATES_FILE, EDGES_FILE)
 
 
-class DumpCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class DumpCounts(Record, frozen=True, forbid_unknown_fields=True):
     """The size of a graph."""
 
     states: int
@@ -57,7 +59,7 @@ class DumpCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     """Edges by action."""
 
 
-class DumpOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class DumpOrigin(Record, frozen=True, forbid_unknown_fields=True):
     """The origin of a graph; unknown parts are null."""
 
     dump: str | None = None
@@ -66,7 +68,7 @@ class DumpOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     tlc_version: str | None = None
     jar_sha256: str | None = None
     config_sha256: str | None = None
-    modules: dict[str, str] = {}
+    modules: dict[str, str] = field(default_factory=dict)
     """SHA-256 of the modules, by file name."""
     outcome: str | None = None
     """How TLC ended, such as ``success`` or ``safety``; null if unknown."""

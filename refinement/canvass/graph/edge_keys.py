@@ -24,7 +24,7 @@ def edge_keys(arrays: Mapping[str, Any], rules: Rules) -> KeyTable:
     Raises
     ------
     GraphError
-        If an edge has no canonical form: a frame of `canvass.steps.frames` is wrong then.
+        If an edge has no canonical form: a frame of `canvass.steps.action_fields` is wrong then.
     """
     rows = np.flatnonzero(arrays["target"] != NONE)
     keys = np.zeros((len(rows), 2), dtype=np.uint64)

@@ -8,16 +8,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from msgspec import Struct
-
-from canvass.cluster.names import wire_name
+from canvass.cluster.names import Record
 
 ABSENT: Final = "absent"
 """Text of a missing value in a change."""
-
-
-class Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
-    """A part of a diagram."""
 
 
 class Mark(str, Enum):

@@ -15,8 +15,8 @@ from msgspec import to_builtins as tree
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import Message
-from canvass.cluster.names import wire_name
-from canvass.lanes.model import MARKED, Diagram, Fate, LaneEvent, LaneMessage, Mark, Record
+from canvass.cluster.names import Record, wire_name
+from canvass.lanes.model import MARKED, Diagram, Fate, LaneEvent, LaneMessage, Mark
 from canvass.lanes.of_counterexample import field_changes, value_text
 from canvass.traces.columns import EventColumns
 from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX, NONE
@@ -108,7 +108,7 @@ _FIRST_SHOWN: Final = (
 """The most important fields; the others follow in the order of the format."""
 
 
-class Change(Record, frozen=True):
+class FieldChange(Record, frozen=True):
     """A field whose value differs before and after a step."""
 
     field: str
@@ -120,12 +120,12 @@ class Change(Record, frozen=True):
         return f"{self.field}: {self.before} → {self.after}"
 
 
-def state_changes(before: Member, after: Member) -> tuple[Change, ...]:
+def state_changes(before: Member, after: Member) -> tuple[FieldChange, ...]:
     """Give the fields in which two states differ, the most important ones first."""
     if before == after:
         return ()
     pairs = field_changes(tree(before), tree(after))
-    found = {path: Change(path, was, now) for path, was, now in pairs}
+    found = {path: FieldChange(path, was, now) for path, was, now in pairs}
     return tuple(found[path] for path in dict.fromkeys((*_FIRST_SHOWN, *found)) if path in found)
 
 

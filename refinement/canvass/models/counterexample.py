@@ -27,10 +27,10 @@ from canvass.lanes.text import Line, TextLanes
 from canvass.models import ModelError
 from canvass.spec.files import find_definition
 from canvass.tlc.changes import (
-    Change,
     ChangeRecord,
     CounterexampleDocument,
     StepRecord,
+    ValueChange,
     claim_of,
     state_changes,
 )
@@ -52,7 +52,7 @@ A step changes the state of the acting member; the loss of a message changes onl
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CounterexampleStep:
     """One step of a counterexample.
 
     Parameters
@@ -65,7 +65,7 @@ class Step:
     """
 
     state: TraceState
-    changes: tuple[Change, ...] | None
+    changes: tuple[ValueChange, ...] | None
 
     @property
     def title(self) -> str:
@@ -106,7 +106,7 @@ class Counterexample:
 
     model: str
     violation: Violation
-    steps: tuple[Step, ...]
+    steps: tuple[CounterexampleStep, ...]
     explanation: tuple[str, ...]
     place: str | None
     source: str
@@ -186,19 +186,21 @@ def counterexample(root: Path, module: Path, model: str, violation: Violation) -
     )
 
 
-def _steps(states: Sequence[TraceState]) -> tuple[Step, ...]:
+def _steps(states: Sequence[TraceState]) -> tuple[CounterexampleStep, ...]:
     try:
         values = [state.values for state in states]
     except ValueSyntaxError:
         # A value cannot be listed: the states are shown as TLC printed them.
-        return tuple(Step(state, None) for state in states)
+        return tuple(CounterexampleStep(state, None) for state in states)
     if not values:
         return ()  # An evaluation failed before the first state.
     since = [None, *(state_changes(before, after) for before, after in pairwise(values))]
-    return tuple(Step(state, changed) for state, changed in zip(states, since, strict=True))
+    return tuple(
+        CounterexampleStep(state, changed) for state, changed in zip(states, since, strict=True)
+    )
 
 
-def _details(step: Step) -> list[str]:
+def _details(step: CounterexampleStep) -> list[str]:
     """Say what a step changes, or how the behaviour begins: one text for each difference."""
     if step.changes is not None:
         return _folded(step.changes) or ["nothing changes"]
@@ -212,9 +214,9 @@ def _details(step: Step) -> list[str]:
     return [f"{name} = {format_value(value)}" for name, value in values.items()]
 
 
-def _folded(changed: Sequence[Change]) -> list[str]:
+def _folded(changed: Sequence[ValueChange]) -> list[str]:
     """Write changes, the most important first. Places with an equal change share a line."""
-    places: dict[tuple[object, ...], list[Change]] = {}
+    places: dict[tuple[object, ...], list[ValueChange]] = {}
     for change in sorted(changed, key=_rank):
         index = max((k for k, part in enumerate(change.path) if part[0] == "["), default=None)
         if index is None:
@@ -226,14 +228,14 @@ def _folded(changed: Sequence[Change]) -> list[str]:
     return [_change_text(equal) for equal in places.values()]
 
 
-def _rank(change: Change) -> int:
+def _rank(change: ValueChange) -> int:
     """Order changes: elections and roles, history and logs, messages, the rest."""
     if change.path[-1] in _FIRST_FIELDS:
         return 0
     return _FIRST_VARIABLES.get(change.path[0], len(_FIRST_VARIABLES) + 1)
 
 
-def _change_text(equal: Sequence[Change]) -> str:
+def _change_text(equal: Sequence[ValueChange]) -> str:
     first = equal[0]
     text = str(first)
     for value in (first.before, first.after):
@@ -266,7 +268,7 @@ def _wrapped(text: str, width: int) -> list[str]:
     )
 
 
-def _step_record(step: Step) -> StepRecord:
+def _step_record(step: CounterexampleStep) -> StepRecord:
     record = StepRecord(
         number=step.state.number,
         action=step.state.action,
@@ -283,7 +285,7 @@ def _step_record(step: Step) -> StepRecord:
     return replace(record, changes=changed, state=state)
 
 
-def _change_record(change: Change) -> ChangeRecord:
+def _change_record(change: ValueChange) -> ChangeRecord:
     return ChangeRecord(
         path="".join(change.path),
         kind=change.kind,

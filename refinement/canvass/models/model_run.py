@@ -11,8 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from canvass.cluster.names import Record
 from canvass.models import ModelError
 from canvass.spec.files import HARNESS, find_file, module_folders, spec_root
 from canvass.spec.manifest import (
@@ -127,7 +126,7 @@ class Settings:
     rules: str | None = None
 
 
-class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
+class ModelReport(Record, frozen=True):
     """The result of a model: one element of ``canvass check --format json``.
 
     Parameters

@@ -168,10 +168,10 @@ class Session:
 
     def failure_text(self, checked: Checked, shown: Path) -> str:
         """Describe a run that does not conform; commands name it as ``shown``."""
-        from canvass.conformance.report import about
+        from canvass.conformance.report import problem_of
 
         result = checked.result
-        head = f"{checked.verdict}: {about(result) or 'nothing is wrong with it'}"
+        head = f"{checked.verdict}: {problem_of(result) or 'nothing is wrong with it'}"
         return "\n".join([head, *(self._divergence(result, shown) if result.divergences else ())])
 
     def _divergence(self, result: RunVerdict, shown: Path) -> list[str]:

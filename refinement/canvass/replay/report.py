@@ -16,7 +16,7 @@ from canvass.graph.view import StateGraph, Tree
 from canvass.graph.walks import NoPath, shortest_path
 from canvass.replay.lines import TraceLine, read_trace, text_of
 from canvass.replay.walk import Layer, Taken, Walk, Walker
-from canvass.tlc.changes import Change, state_changes
+from canvass.tlc.changes import ValueChange, state_changes
 from canvass.traces.errors import Code, TraceError
 
 SCHEMA: Final = "canvass.replay/1"
@@ -45,7 +45,7 @@ class State(Record, frozen=True):
     values: dict[str, str]
 
 
-class Step(Record, frozen=True):
+class ReplayedStep(Record, frozen=True):
     """A step of the graph, and the parts of the state that it changes: path and value after it; for
     what is added to a set, sequence or function ``+`` and that, for what is removed ``-``.
 
@@ -90,10 +90,10 @@ class Failure(Record, frozen=True):
     content: str
     before: list[State]
     before_count: int
-    possible: list[Step]
+    possible: list[ReplayedStep]
     possible_count: int
     nearest: Nearest | None
-    path: list[Step]
+    path: list[ReplayedStep]
     missing: list[str] | None
 
 
@@ -233,14 +233,14 @@ def _state(graph: StateGraph, row: int) -> State:
     return State(graph.id_of(row), values)
 
 
-def _step(graph: StateGraph, edge: int, line: int = 0, hidden: bool = False) -> Step:
+def _step(graph: StateGraph, edge: int, line: int = 0, hidden: bool = False) -> ReplayedStep:
     one = graph.edge(edge)
     before, after = graph.state(one.source), graph.state(one.target)
     changed = [("".join(each.path), _text(each)) for each in state_changes(before, after)]
-    return Step(one.action, one.given, graph.id_of(one.target), changed, line, hidden)
+    return ReplayedStep(one.action, one.given, graph.id_of(one.target), changed, line, hidden)
 
 
-def _text(change: Change) -> str:
+def _text(change: ValueChange) -> str:
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
     return sign + text_of(change.before if change.after is None else change.after)
 
@@ -289,7 +289,7 @@ class Coverage(Record, frozen=True):
     taken_steps: int
     actions: list[ActionCoverage]
     missed_states: list[State]
-    missed_steps: list[Step]
+    missed_steps: list[ReplayedStep]
 
 
 def coverage(graph: StateGraph, taken: Taken) -> Coverage:

@@ -2,8 +2,8 @@
 
 A corruption changes a good run at a random place. The result counts only if it is certainly wrong:
 the core does not take a step of it, or a received message was never sent. A changed run that may
-still be a behaviour is `Legal` and does not count: two swapped steps may commute, and a removed
-step may have had no effect.
+still be a behaviour is `MayConform` and does not count: two swapped steps may commute, and a
+removed step may have had no effect.
 """
 
 from __future__ import annotations
@@ -131,11 +131,11 @@ class Corrupted:
 
 
 @dataclass(frozen=True, slots=True)
-class Legal:
+class MayConform:
     """The changed run may be a behaviour of the spec."""
 
 
-Result = Corrupted | Legal | None
+Result = Corrupted | MayConform | None
 """None if the corruption cannot be applied at the drawn place."""
 Corruption = Callable[[RecordedRun, random.Random], Result]
 
@@ -149,7 +149,7 @@ def _any_event(good: RecordedRun, rng: random.Random, first: int = 0) -> tuple[i
 def _wrong_step(good: RecordedRun, member: int, event: Event, before: int) -> Result:
     """Expect a wrong step if the core does not take ``event`` after the step ``before``."""
     if good.allows(member, good.state_after(member, before), event):
-        return Legal()
+        return MayConform()
     streams = good.with_event(member, event.step, event)
     return Corrupted(streams, classes=WRONG_STEP, member=member, step=event.step)
 
@@ -198,7 +198,7 @@ def event_dropped_unseen(good: RecordedRun, rng: random.Random) -> Result:
     if not legal:
         return Corrupted(streams, classes=WRONG_STEP, member=member, step=step)
     # No later number is left, so the stream seems to end before the message was sent.
-    return Corrupted(streams, Verdict.INCOMPLETE) if good.is_received(event) else Legal()
+    return Corrupted(streams, Verdict.INCOMPLETE) if good.is_received(event) else MayConform()
 
 
 def events_swapped(good: RecordedRun, rng: random.Random) -> Result:
@@ -209,7 +209,7 @@ def events_swapped(good: RecordedRun, rng: random.Random) -> Result:
     before = good.state_after(member, step - 2)
     moved = good.state_after(member, step)
     if good.allows(member, before, second) and good.allows(member, moved, first):
-        return Legal()
+        return MayConform()
     events[step - 1 : step + 1] = [second, first]
     return Corrupted(
         good.with_stream(member, events), classes=WRONG_STEP | {CAUSALITY}, member=member
@@ -224,7 +224,7 @@ def event_duplicated(good: RecordedRun, rng: random.Random) -> Result:
     if event.input.id:
         classes = frozenset({CAUSALITY})
     elif good.allows(member, good.state_after(member, step), copy):
-        return Legal()
+        return MayConform()
     else:
         classes = WRONG_STEP
     events.insert(step + 1, copy)

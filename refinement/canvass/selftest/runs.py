@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from canvass.cluster import core
@@ -25,13 +24,13 @@ from canvass.cluster.duty_cycle import ACTION_OF
 from canvass.cluster.effects import AppendNewLeadershipTermEvent, AppendToLog
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.names import wire_name
+from canvass.cluster.names import Record
 from canvass.cluster.ports import StepFunction
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import core_allows
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_units
-from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal, RecordedRun
+from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, MayConform, RecordedRun
 from canvass.simulation.world import Log, World
 from canvass.steps.answers import Ask, StepLookup
 from canvass.steps.oracle import ask
@@ -289,10 +288,6 @@ class CoreThenOracle:
             return [each for found in pool.map(disputed, self.given.items()) for each in found]
 
 
-class Record(Struct, frozen=True, rename=wire_name):
-    """A part of the report."""
-
-
 class WrongReport(Record, frozen=True):
     """A run with a wrong verdict."""
 
@@ -400,7 +395,7 @@ def _corrupt(
                 break
             base = rng.choice(bases)
             drawn = corruption(base, rng)
-            if isinstance(drawn, Legal):
+            if isinstance(drawn, MayConform):
                 result.legal[kind] += 1
             elif drawn is not None:
                 run_id = f"{kind.replace('_', '-')}-{wanted:03d}"

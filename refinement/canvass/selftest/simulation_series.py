@@ -13,11 +13,11 @@ from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster import core
+from canvass.cluster.names import Record
 from canvass.cluster.ports import StepFunction
 from canvass.conformance.findings import step_name
 from canvass.conformance.verdict import Verdict
@@ -76,7 +76,7 @@ def record_run(
         return simulator.run()
 
 
-class SimulationFinding(msgspec.Struct, frozen=True, rename="camel"):
+class SimulationFinding(Record, frozen=True):
     """A property that a run violated, or a run that got stuck."""
 
     seed: int
@@ -89,7 +89,7 @@ class SimulationFinding(msgspec.Struct, frozen=True, rename="camel"):
     """The command that repeats the run."""
 
 
-class LeftOut(msgspec.Struct, frozen=True, rename="camel"):
+class LeftOut(Record, frozen=True):
     """A run in which a hardening kept members out until the next election of a leader."""
 
     seed: int
@@ -97,7 +97,7 @@ class LeftOut(msgspec.Struct, frozen=True, rename="camel"):
     replay: str
 
 
-class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
+class SimulationReport(Record, frozen=True):
     """The document of ``canvass simulate --format json``."""
 
     ok: bool

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
 from canvass.spec.files import find_file, module_digest, spec_root
-from canvass.steps.frames import tables_as_bytes
+from canvass.steps.action_fields import tables_as_bytes
 from canvass.steps.oracle import ask as ask_tlc
 from canvass.steps.step import Question, Step
 from canvass.traces.columns import Ints, distinct_rows

@@ -5,7 +5,7 @@ constants -1 and 0, and members by looking them up and counting them. So a step 
 only if its canonical form is: the image under
 
 1. the *frame*: fields that the action does not touch are equal before and after, and are erased
-   (`canvass.steps.frames`);
+   (`canvass.steps.action_fields`);
 2. the *window*: of the recording log only the entries that the step may look up are kept; all, if
    the logs differ in other entries;
 3. the *renaming* of positions (0 and -1 fixed) and of terms (-1 fixed, a gap of one stays one, a
@@ -33,8 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
-from canvass.steps.frames import OPTIONAL_INPUT, REGIMES, Lookup, Regime, tables
-from canvass.steps.jit import compiled, compiled_from, kernel
+from canvass.steps.action_fields import OPTIONAL_INPUT, REGIMES, Lookup, Regime, tables
+from canvass.steps.compiled_loops import compiled, compiled_from, kernel
 from canvass.traces.actions import Action
 from canvass.traces.columns import Ints
 from canvass.traces.layout import (

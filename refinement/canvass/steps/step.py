@@ -20,7 +20,7 @@ from msgspec.structs import astuple, replace
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
 from canvass.cluster.rules import Rules
-from canvass.steps.frames import Regime, tables
+from canvass.steps.action_fields import Regime, tables
 from canvass.steps.kernel import (
     Status,
     StepColumns,

@@ -17,7 +17,7 @@ from canvass.aeron_driver.stream import OK, Answers, Cells
 from canvass.cli.main import run
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import load
-from canvass.conformance.sequence import steps_of
+from canvass.conformance.run_arrays import steps_of
 from canvass.selftest.runs import record_run
 from canvass.steps.kernel import Status, canonical_keys
 from canvass.steps.step import Step, input_of, step_of

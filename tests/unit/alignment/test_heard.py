@@ -10,7 +10,7 @@ import pytest
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import CommitPosition
 from canvass.traces.alignment.driven_member import DrivenMember, RunStep
-from canvass.traces.alignment.moves import TICKS
+from canvass.traces.alignment.possible_steps import TICKS
 from canvass.traces.alignment.replay import heard_of, is_reported_by_quorum
 from support.aeron_runs import FINDING, SAMPLES, aligned, lines_of, write_logs
 

@@ -11,7 +11,7 @@ import pytest
 
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.alignment import importer, solving
+from canvass.traces.alignment import importer, segment_search
 from canvass.traces.alignment.alignment import ImportFault
 from canvass.traces.alignment.importer import (
     CONTRADICTED,
@@ -115,7 +115,7 @@ def test_a_log_without_a_line_of_the_protocol_accuses_nobody(tmp_path: Path) -> 
 def test_a_search_that_meets_its_bound_accuses_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(solving, "SEARCH", 0)
+    monkeypatch.setattr(segment_search, "SEARCH", 0)
     dropped = (" CANVASS_POSITION ", " APPEND_POSITION ", " COMMIT_POSITION ")
     logs = {
         i: [line for line in lines_of(KILLED, i) if not any(one in line for one in dropped)]

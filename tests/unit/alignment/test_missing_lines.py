@@ -14,7 +14,7 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord, ProcessStart
 from canvass.traces.alignment.alignment import ImportFault
 from canvass.traces.alignment.importer import EXPLAINED, INCOMPLETE, ImportSummary, import_logs
-from canvass.traces.alignment.windows import SLOTS, Windows
+from canvass.traces.alignment.send_windows import SLOTS, Windows
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind
 from support.aeron_runs import (

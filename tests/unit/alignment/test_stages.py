@@ -35,16 +35,16 @@ from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log import records
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match
+from canvass.traces.alignment.cluster_facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.driven_cluster import Conflict
-from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import member_lines
-from canvass.traces.alignment.moves import PROCESS_END, TICKS, Moves
+from canvass.traces.alignment.possible_steps import PROCESS_END, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
-from canvass.traces.alignment.replay import PositionBounds, Replay, Step, Trajectory
+from canvass.traces.alignment.replay import PathStep, PositionBounds, Replay, Trajectory
 from canvass.traces.alignment.schedule import Schedule
-from canvass.traces.alignment.solving import Solution, move_left, with_early_ticks
+from canvass.traces.alignment.segment_search import Solution, move_left, with_early_ticks
+from canvass.traces.alignment.send_windows import AFTER, SLOTS, Windows
 from canvass.traces.alignment.unmatched import decide_unmatched
-from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 from support.aeron_runs import ALL_EVENTS, SAMPLES, lines_of_logs, read_cluster
 
 RULES = Rules(3)
@@ -183,11 +183,11 @@ def test_two_gaps_cost_more_than_a_false_line_and_one_small_gap_less() -> None:
 def walked(rules: Rules, before: Member, *moves: tuple[str, Input], member_id: int = 0) -> Windows:
     """The windows of a member after some steps, none of which a line shows."""
     lines = lines_of_logs(SAMPLES[0])[member_id]
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     for action, given in moves:
         outcome = step(rules, member_id, steps[-1].state if steps else before, action, given)
         assert outcome is not None, action
-        steps.append(Step(action, given, outcome))
+        steps.append(PathStep(action, given, outcome))
     return Windows(Trajectory(lines, before, steps), Moves(rules, lines, facts()))
 
 

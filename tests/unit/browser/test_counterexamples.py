@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from canvass.browser.counterexamples import CounterexampleError, plain, read_counterexample
-from canvass.models.counterexample import Counterexample, Step
+from canvass.models.counterexample import Counterexample, CounterexampleStep
 from canvass.tlc.changes import state_changes
 from canvass.tlc.events import TraceState
 from canvass.tlc.results import Outcome, Violation
@@ -39,7 +39,12 @@ def test_what_canvass_check_exports_is_read(tmp_path: Path, violation: Violation
     one, two = violation.states
     changes = tuple(state_changes(one.values, two.values))
     reported = Counterexample(
-        "MCSmall", violation, (Step(one, None), Step(two, changes)), ("why",), None, "MCSmall.tla"
+        "MCSmall",
+        violation,
+        (CounterexampleStep(one, None), CounterexampleStep(two, changes)),
+        ("why",),
+        None,
+        "MCSmall.tla",
     )
     view = read_counterexample(write(tmp_path / "c.json", reported.document())).view("c")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from canvass.browser.memory import LONG, apart, give_back, mapped
+from canvass.browser.memory import LONG, give_back, in_own_process, mapped
 
 
 def resident_kib() -> int:
@@ -22,15 +22,15 @@ def resident_kib() -> int:
 
 
 def test_a_long_run_has_a_process_of_its_own() -> None:
-    assert apart(LONG - 1, os.getpid) == os.getpid()
-    assert apart(LONG, os.getpid) != os.getpid()
+    assert in_own_process(LONG - 1, os.getpid) == os.getpid()
+    assert in_own_process(LONG, os.getpid) != os.getpid()
 
 
 def test_an_error_in_that_process_is_raised_here() -> None:
     with pytest.raises(FileNotFoundError, match="no-such-folder"):
-        apart(LONG, os.listdir, "no-such-folder")
+        in_own_process(LONG, os.listdir, "no-such-folder")
     with pytest.raises(ChildProcessError, match="its process ended with code 3"):
-        apart(LONG, os._exit, 3)
+        in_own_process(LONG, os._exit, 3)
 
 
 def test_arrays_in_a_file_hold_memory_only_while_they_are_read() -> None:

@@ -15,7 +15,7 @@ import pytest
 from canvass.conformance.diagnose import Difference
 from canvass.conformance.documents import to_html
 from canvass.conformance.operators import Operator
-from canvass.conformance.report import Case, Place, make_case, make_cases
+from canvass.conformance.report import Case, Location, make_case, make_cases
 from canvass.conformance.verdict import CorpusVerdict, Divergence, RunVerdict, Verdict
 from canvass.conformance.verify import check_units
 from canvass.lanes.model import Diagram, LaneEvent
@@ -155,7 +155,11 @@ def test_no_text_of_a_trace_becomes_markup(case: Case, payload: str) -> None:
     malformed = RunVerdict(payload, payload, Verdict.MALFORMED, reason=payload)
     diagram = Diagram((payload,), (LaneEvent(0, payload, payload, payload, (), (payload,)),))
     spoilt_case = replace(
-        case, run=run, explanation=explanation, places={payload: Place(payload, 1)}, diagram=diagram
+        case,
+        run=run,
+        explanation=explanation,
+        places={payload: Location(payload, 1)},
+        diagram=diagram,
     )
 
     page = Page(to_html(CorpusVerdict((run, malformed)), [spoilt_case]))

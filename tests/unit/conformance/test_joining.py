@@ -27,10 +27,10 @@ from canvass.conformance.causality import (
     order_steps,
 )
 from canvass.conformance.operators import find_operator
-from canvass.conformance.sequence import Sequence, content_hashes, rows_before
+from canvass.conformance.run_arrays import RunArrays, content_hashes, rows_before
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.traces.layout import MESSAGE_COLUMNS
-from support.sequences import CLOSED, LEADER, Happening, exchanged, sequence_of
+from support.run_arrays import CLOSED, LEADER, Happening, arrays_of, exchanged
 
 CATCHUP, LIVE_LOG = "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT"
 JOINS = {CATCHUP: "FollowerCatchupAwait", LIVE_LOG: "FollowerLogAwait"}
@@ -78,7 +78,7 @@ def joins(state: str, *, commit: int = 0, term: int = 0) -> list[Happening]:
 def ordered(
     happenings: list[Happening], *, empty: bool = True, complete: tuple[bool, bool] = (True, True)
 ) -> Order:
-    return order_causes(sequence_of(happenings, 2), 2, empty=empty, complete=complete)
+    return order_causes(arrays_of(happenings, 2), 2, empty=empty, complete=complete)
 
 
 def problem(order: Order) -> int:
@@ -130,15 +130,15 @@ def test_joining_comes_before_a_second_grant_if_the_first_one_may_be_missing() -
     """The leader grants again what the follower, which has joined before, asks for again."""
     begins, writes, grants, _ = leader(replays=(1,))
     asks = replace(joins(CATCHUP)[1], action="Canvass")
-    sequence = sequence_of([begins, writes, grants, *joins(CATCHUP), asks], 2)
+    arrays = arrays_of([begins, writes, grants, *joins(CATCHUP), asks], 2)
     receipts = [(7, 1, 0) if row == 2 else (-1, -1, 0) for row in range(7)]
-    sequence = exchanged(sequence, receipts, [(6, 7, 0, 0)])
-    sequence = replace(sequence, step=np.array([0, 5, 6, 0, 1, 2, 3]))
+    arrays = exchanged(arrays, receipts, [(6, 7, 0, 0)])
+    arrays = replace(arrays, step=np.array([0, 5, 6, 0, 1, 2, 3]))
 
-    order = order_causes(sequence, 2, empty=True, complete=(False, True))
+    order = order_causes(arrays, 2, empty=True, complete=(False, True))
 
     assert not order.found.any()
-    assert len(order.order) == len(sequence)
+    assert len(order.order) == len(arrays)
 
 
 @pytest.mark.parametrize("action", [*JOINS.values(), "RecordLog"])
@@ -176,10 +176,10 @@ def test_recording_what_the_leader_has_not_written_in_the_term_is_found(
 
 def test_a_row_goes_on_with_the_row_before_only_in_one_stream_without_a_gap() -> None:
     story = [Happening(0, "Restart"), *[Happening(member, "Canvass") for member in (0, 0, 1, 2)]]
-    sequence = replace(sequence_of(story, 3), step=np.array([0, 1, 3, 4, 0]))
+    arrays = replace(arrays_of(story, 3), step=np.array([0, 1, 3, 4, 0]))
 
-    assert rows_before(sequence, empty=True).tolist() == [-1, 0, -2, -2, -1]
-    assert rows_before(sequence, empty=False).tolist() == [-2, 0, -2, -2, -2]
+    assert rows_before(arrays, empty=True).tolist() == [-1, 0, -2, -2, -1]
+    assert rows_before(arrays, empty=False).tolist() == [-2, 0, -2, -2, -2]
 
 
 def test_a_leader_goes_on_with_its_leadership_after_missing_steps_in_the_same_term_only() -> None:
@@ -187,10 +187,10 @@ def test_a_leader_goes_on_with_its_leadership_after_missing_steps_in_the_same_te
     ends = replace(writes, role="FOLLOWER")
     later = replace(writes, module_leadership_term_id=1)
     other = replace(later, member=1)
-    sequence = sequence_of([begins, writes, writes, later, ends, ends, other], 2)
-    sequence = replace(sequence, step=np.array([0, 1, 3, 5, 6, 7, 9]))
+    arrays = arrays_of([begins, writes, writes, later, ends, ends, other], 2)
+    arrays = replace(arrays, step=np.array([0, 1, 3, 5, 6, 7, 9]))
 
-    found = find_leaderships(sequence, rows_before(sequence, empty=True))
+    found = find_leaderships(arrays, rows_before(arrays, empty=True))
 
     columns = (found.row, found.end, found.member, found.term, found.base)
     assert [column.tolist() for column in columns] == [
@@ -218,18 +218,18 @@ def test_a_message_beyond_the_last_one_of_a_member_tells_that_its_stream_is_cut(
     sender: int, is_cut: bool
 ) -> None:
     """Member 1 has sent that message; there is no member 2."""
-    sequence = sequence_of([Happening(0, "Canvass"), Happening(1, "Canvass", vote=(0, 0))], 2)
+    arrays = arrays_of([Happening(0, "Canvass"), Happening(1, "Canvass", vote=(0, 0))], 2)
     received = {"received_id": np.array([0, -1]), "received_from": np.array([sender, -1])}
 
-    assert cut_short(replace(sequence, **received), 2) == ([sender] if is_cut else [])
-    assert cut_short(replace(sequence, **received), 2, unsent=0) == []
+    assert cut_short(replace(arrays, **received), 2) == ([sender] if is_cut else [])
+    assert cut_short(replace(arrays, **received), 2, unsent=0) == []
 
 
 def exchange(
     receipts: list[tuple[int, int]],
     sends: list[tuple[int, int, int]],
     last: Happening | None = None,
-) -> Sequence:
+) -> RunArrays:
     """Two members take two steps each.
 
     Parameters
@@ -242,9 +242,9 @@ def exchange(
         The last step of member 1, if it is another one than the first.
     """
     steps = [Happening(member, "Canvass") for member in (0, 0, 1)]
-    sequence = sequence_of([*steps, last or Happening(1, "Canvass")], 2)
+    arrays = arrays_of([*steps, last or Happening(1, "Canvass")], 2)
     received = [(*receipt, 0) for receipt in receipts]
-    return exchanged(sequence, received, [(*send, 0) for send in sends])
+    return exchanged(arrays, received, [(*send, 0) for send in sends])
 
 
 NOTHING = (-1, -1)
@@ -252,26 +252,26 @@ NOTHING = (-1, -1)
 
 @pytest.mark.parametrize("row", [2, 3])
 def test_a_receipt_comes_after_the_send_of_its_message(row: int) -> None:
-    sequence = exchange([(5, 1), NOTHING, NOTHING, NOTHING], [(row, 5, 0)])
+    arrays = exchange([(5, 1), NOTHING, NOTHING, NOTHING], [(row, 5, 0)])
 
-    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+    order = order_causes(arrays, 2, empty=True, complete=(True, True))
 
     assert order.order.tolist() == [2, 3, 0, 1]
     assert not order.found.any()
 
 
 def test_two_members_that_wait_for_each_others_later_message_are_a_cycle() -> None:
-    sequence = exchange([(5, 1), NOTHING, (4, 0), NOTHING], [(1, 4, 1), (3, 5, 0)])
+    arrays = exchange([(5, 1), NOTHING, (4, 0), NOTHING], [(1, 4, 1), (3, 5, 0)])
 
-    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+    order = order_causes(arrays, 2, empty=True, complete=(True, True))
 
     assert order.found.tolist() == [CYCLE, 0, CYCLE, 0]
 
 
 def test_a_message_for_another_member_is_found() -> None:
-    sequence = exchange([(5, 1), NOTHING, NOTHING, NOTHING], [(3, 5, 1)])
+    arrays = exchange([(5, 1), NOTHING, NOTHING, NOTHING], [(3, 5, 1)])
 
-    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+    order = order_causes(arrays, 2, empty=True, complete=(True, True))
 
     assert order.found[0] == OTHER_RECEIVER
 
@@ -291,43 +291,43 @@ def test_a_message_without_a_send_is_found_unless_steps_of_its_sender_are_missin
     sender: int, complete: tuple[bool, bool], expected: int
 ) -> None:
     """There is no member 2."""
-    sequence = exchange([(5, sender), NOTHING, NOTHING, NOTHING], [])
+    arrays = exchange([(5, sender), NOTHING, NOTHING, NOTHING], [])
 
-    order = order_causes(sequence, 2, empty=True, complete=complete)
+    order = order_causes(arrays, 2, empty=True, complete=complete)
 
     assert order.found[0] == expected
 
 
 def test_a_cycle_through_the_first_step_of_a_run_is_found() -> None:
-    sequence = exchange([(5, 1), NOTHING, (4, 0), NOTHING], [(0, 4, 1), (3, 5, 0)])
+    arrays = exchange([(5, 1), NOTHING, (4, 0), NOTHING], [(0, 4, 1), (3, 5, 0)])
 
-    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+    order = order_causes(arrays, 2, empty=True, complete=(True, True))
 
     assert order.found.tolist() == [CYCLE, 0, CYCLE, 0]
 
 
 def test_a_message_with_other_contents_is_found_and_orders_nothing() -> None:
     """If the receipt of message 5 came after its send, the steps would be a cycle."""
-    sequence = exchange([(5, 1), NOTHING, (4, 0), NOTHING], [(1, 4, 1), (3, 5, 0)])
-    sequence = replace(sequence, send_hash=np.array([0, 7]))
+    arrays = exchange([(5, 1), NOTHING, (4, 0), NOTHING], [(1, 4, 1), (3, 5, 0)])
+    arrays = replace(arrays, send_hash=np.array([0, 7]))
 
-    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+    order = order_causes(arrays, 2, empty=True, complete=(True, True))
 
     assert order.found.tolist() == [OTHER_CONTENT, 0, 0, 0]
 
 
 def test_a_message_that_is_received_twice_is_found() -> None:
-    sequence = exchange([(5, 1), (5, 1), NOTHING, NOTHING], [(2, 5, 0)])
+    arrays = exchange([(5, 1), (5, 1), NOTHING, NOTHING], [(2, 5, 0)])
 
-    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+    order = order_causes(arrays, 2, empty=True, complete=(True, True))
 
     assert order.found.tolist() == [0, RECEIVED_TWICE, 0, 0]
 
 
 def test_a_message_that_is_received_after_a_later_one_of_its_sender_is_found() -> None:
-    sequence = exchange([(6, 1), (5, 1), NOTHING, NOTHING], [(2, 5, 0), (3, 6, 0)])
+    arrays = exchange([(6, 1), (5, 1), NOTHING, NOTHING], [(2, 5, 0), (3, 6, 0)])
 
-    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+    order = order_causes(arrays, 2, empty=True, complete=(True, True))
 
     assert order.found.tolist() == [0, OVERTAKEN, 0, 0]
 
@@ -338,18 +338,18 @@ def test_messages_of_a_new_process_may_overtake_those_of_the_old_one(
 ) -> None:
     """A receiver polls the images of both in turn. After missing steps the process is unknown."""
     sends = [(2, 5, 0), (3, 6, 0)]
-    sequence = exchange([(6, 1), (5, 1), NOTHING, NOTHING], sends, Happening(1, action))
-    sequence.step[3] = step
+    arrays = exchange([(6, 1), (5, 1), NOTHING, NOTHING], sends, Happening(1, action))
+    arrays.step[3] = step
 
-    order = order_causes(sequence, 2, empty=True, complete=(True, step == 1))
+    order = order_causes(arrays, 2, empty=True, complete=(True, step == 1))
 
     assert not order.found.any()
 
 
 def test_messages_to_different_members_overtake_each_other() -> None:
-    sequence = exchange([NOTHING, (6, 0), (5, 0), NOTHING], [(0, 5, 1), (0, 6, 0)])
+    arrays = exchange([NOTHING, (6, 0), (5, 0), NOTHING], [(0, 5, 1), (0, 6, 0)])
 
-    order = order_causes(sequence, 2, empty=True, complete=(True, True))
+    order = order_causes(arrays, 2, empty=True, complete=(True, True))
 
     assert not order.found.any()
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from canvass.conformance import causality, safety_monitors, verify
-from canvass.steps import jit
+from canvass.steps import compiled_loops
 from canvass.steps import kernel as step_kernel
 from canvass.steps.answers import StepLookup
 
@@ -32,7 +32,7 @@ def compared(kernel: Callable[..., Any], calls: Counter[str]) -> Callable[..., A
     def both(*args: Any) -> Any:
         calls[code.__name__] += 1
         other = [copy.deepcopy(value) if isinstance(value, np.ndarray) else value for value in args]
-        found = jit.machine_code(code)(*other)
+        found = compiled_loops.machine_code(code)(*other)
         result = cast(Any, kernel).plain(*args)
         for one, two in zip(args, other, strict=True):
             if isinstance(one, np.ndarray):
@@ -62,10 +62,10 @@ def test_a_kernel_is_compiled_once_it_has_had_many_rows(monkeypatch: pytest.Monk
         compiled.append(function.__name__)
         return function
 
-    monkeypatch.setattr(jit, "machine_code", machine_code)
-    monkeypatch.setattr(jit, "ROWS_TO_COMPILE", 10)
+    monkeypatch.setattr(compiled_loops, "machine_code", machine_code)
+    monkeypatch.setattr(compiled_loops, "ROWS_TO_COMPILE", 10)
 
-    @jit.kernel("rows")
+    @compiled_loops.kernel("rows")
     def total(factor: int, rows: list[int]) -> int:
         return factor * sum(rows)
 
@@ -79,11 +79,11 @@ def test_without_numba_a_kernel_stays_plain_and_says_so_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.setattr(jit, "ROWS_TO_COMPILE", 10)
-    monkeypatch.setattr(jit, "ROWS_TO_LOAD", 10)
-    jit.has_numba.cache_clear()
+    monkeypatch.setattr(compiled_loops, "ROWS_TO_COMPILE", 10)
+    monkeypatch.setattr(compiled_loops, "ROWS_TO_LOAD", 10)
+    compiled_loops.has_numba.cache_clear()
 
-    @jit.kernel("rows")
+    @compiled_loops.kernel("rows")
     def total(rows: list[int]) -> int:
         return sum(rows)
 
@@ -93,7 +93,7 @@ def test_without_numba_a_kernel_stays_plain_and_says_so_once(
             assert total([1]) == 1
         assert total([1]) == 1
     finally:
-        jit.has_numba.cache_clear()
+        compiled_loops.has_numba.cache_clear()
 
 
 def test_machine_code_on_disk_is_not_loaded_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,11 +103,11 @@ def test_machine_code_on_disk_is_not_loaded_for_few_rows(monkeypatch: pytest.Mon
         loaded.append(function.__name__)
         return function
 
-    monkeypatch.setattr(jit, "machine_code", machine_code)
-    monkeypatch.setattr(jit, "is_on_disk", lambda _: True)
-    monkeypatch.setattr(jit, "ROWS_TO_LOAD", 10)
+    monkeypatch.setattr(compiled_loops, "machine_code", machine_code)
+    monkeypatch.setattr(compiled_loops, "is_on_disk", lambda _: True)
+    monkeypatch.setattr(compiled_loops, "ROWS_TO_LOAD", 10)
 
-    @jit.kernel("rows")
+    @compiled_loops.kernel("rows")
     def total(rows: list[int]) -> int:
         return sum(rows)
 
@@ -118,7 +118,7 @@ def test_machine_code_on_disk_is_not_loaded_for_few_rows(monkeypatch: pytest.Mon
 
 
 def test_plain_python_is_given_lists_of_what_it_only_reads() -> None:
-    @jit.kernel("rows", lists=("rows",))
+    @compiled_loops.kernel("rows", lists=("rows",))
     def doubled(rows: Any, out: Any) -> str:
         for place in range(len(rows)):
             out[place] = 2 * rows[place]

@@ -23,7 +23,7 @@ from canvass.graph.artifact import Counts, GraphRules, Manifest
 from canvass.graph.folders import write_manifest
 from canvass.selftest.runs import record_run
 from canvass.spec.files import module_digest, spec_root
-from canvass.steps import frames
+from canvass.steps import action_fields
 from canvass.steps.answers import (
     ALLOWED,
     IN_TABLE,
@@ -52,18 +52,18 @@ def test_the_steps_that_ship_are_those_of_this_spec() -> None:
 
 def test_answers_of_another_canonical_form_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key says only what the form keeps: another form has other steps under it."""
-    before, tables = spec_digest(), frames.tables()
+    before, tables = spec_digest(), action_fields.tables()
     lookups = tables.lookups.copy()
     lookups[0] ^= 1
 
-    monkeypatch.setattr(frames, "tables", lambda: tables._replace(lookups=lookups))
+    monkeypatch.setattr(action_fields, "tables", lambda: tables._replace(lookups=lookups))
 
     assert spec_digest() != before
 
 
 @pytest.mark.parametrize("changed", ["modules", "form", "no form"])
 def test_a_graph_of_another_spec_or_form_is_not_looked_in(tmp_path: Path, changed: str) -> None:
-    form = {"form": "0" * 64, "no form": None}.get(changed, frames.form_digest())
+    form = {"form": "0" * 64, "no form": None}.get(changed, action_fields.form_digest())
     modules = {f"{name}.tla": module_digest(spec_root() / f"{name}.tla") for name in RULE_MODULES}
     other = "0" * 64
     manifest = Manifest(

@@ -13,7 +13,7 @@ import pytest
 from canvass.conformance.causality import order_causes
 from canvass.conformance.safety_monitors import PROPERTIES, _row_of_commit, violations
 from canvass.conformance.verdict import LOG_STREAM
-from support.sequences import CLOSED, LEADER, Happening, sequence_of
+from support.run_arrays import CLOSED, LEADER, Happening, arrays_of
 
 
 @dataclass
@@ -366,11 +366,11 @@ def test_monitor_a_member_with_another_disk_is_a_new_one(story: Story) -> None:
     before[-1] = replace(before[-1], recorded_position=64)
     happenings = [*before, other_disk(1), *story.happenings]
     step = sum(each.member == 1 for each in before)
-    sequence = sequence_of(happenings, members=3)
+    arrays = arrays_of(happenings, members=3)
     complete = [True] * 3
-    order = order_causes(sequence, 3, empty=True, complete=complete, replaced=[(1, step)])
+    order = order_causes(arrays, 3, empty=True, complete=complete, replaced=[(1, step)])
 
-    found = violations(sequence, order, revision="1.50", unknown=False, complete=complete)
+    found = violations(arrays, order, revision="1.50", unknown=False, complete=complete)
 
     assert {each.name for each in found} == story.broken
 
@@ -381,11 +381,11 @@ def test_monitor_what_a_quorum_still_has_must_stay() -> None:
     vote = Happening(1, "OnRequestVote", vote=(7, 2), persisted_candidate_term_id=7)
     cut = replace(follows(2, 0, 1, 32, 64), hears=1)
     happenings = [*before, other_disk(1), vote, cut]
-    sequence = sequence_of(happenings, members=3)
+    arrays = arrays_of(happenings, members=3)
     complete = [True] * 3
-    order = order_causes(sequence, 3, empty=True, complete=complete, replaced=[(1, 2)])
+    order = order_causes(arrays, 3, empty=True, complete=complete, replaced=[(1, 2)])
 
-    found = violations(sequence, order, revision="1.50", unknown=False, complete=complete)
+    found = violations(arrays, order, revision="1.50", unknown=False, complete=complete)
 
     broken = {"CommitBounded", "CommittedIsDurable", "NoTruncationBelowCommit"}
     assert {each.name for each in found} == broken
@@ -393,10 +393,10 @@ def test_monitor_what_a_quorum_still_has_must_stay() -> None:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 def test_monitor_fails_on_what_breaks_its_property(story: Story) -> None:
-    sequence = sequence_of(story.happenings, members=3)
-    order = order_causes(sequence, 3, empty=True, complete=[True] * 3)
+    arrays = arrays_of(story.happenings, members=3)
+    order = order_causes(arrays, 3, empty=True, complete=[True] * 3)
 
-    found = violations(sequence, order, revision=story.revision, unknown=False, complete=[True] * 3)
+    found = violations(arrays, order, revision=story.revision, unknown=False, complete=[True] * 3)
 
     assert {each.name for each in found} == story.broken
 
@@ -424,10 +424,10 @@ def test_monitor_names_the_first_step_that_breaks_each_property_of_logs_and_the_
         *elected(2, 3),
         leads(2, 3, 0, 0),
     ]
-    sequence = sequence_of(story, members=3)
-    order = order_causes(sequence, 3, empty=True, complete=[True] * 3)
+    arrays = arrays_of(story, members=3)
+    order = order_causes(arrays, 3, empty=True, complete=[True] * 3)
 
-    found = violations(sequence, order, revision="1.50", unknown=False, complete=[True] * 3)
+    found = violations(arrays, order, revision="1.50", unknown=False, complete=[True] * 3)
 
     texts = {(each.name, each.row): each.text for each in found}
     assert (
@@ -446,10 +446,10 @@ def test_monitor_names_the_first_step_that_breaks_each_property_of_logs_and_the_
 
 def test_monitor_a_log_that_began_empty_is_known_if_nothing_else_is() -> None:
     story = [*elected(0, 1), leads(0, 1, 64, 64), *elected(2, 2), leads(2, 2, 64, 64)]
-    sequence = sequence_of(story, members=3)
-    order = order_causes(sequence, 3, empty=False, complete=[True] * 3)
+    arrays = arrays_of(story, members=3)
+    order = order_causes(arrays, 3, empty=False, complete=[True] * 3)
 
-    found = violations(sequence, order, revision="1.50", unknown=True, complete=[True] * 3)
+    found = violations(arrays, order, revision="1.50", unknown=True, complete=[True] * 3)
 
     assert "StateMachineSafety" in {each.name for each in found}
 
@@ -468,14 +468,14 @@ def test_monitor_what_is_not_known_is_not_held_against_anybody() -> None:
         ),
         *(follows(2, 1, 3, at) for at in (64, 128)),
     ]
-    sequence = sequence_of(story, members=3)
+    arrays = arrays_of(story, members=3)
     complete = [True, False, True]
-    order = order_causes(sequence, 3, empty=False, complete=complete)
+    order = order_causes(arrays, 3, empty=False, complete=complete)
 
-    found = violations(sequence, order, revision="1.50", unknown=True, complete=complete)
+    found = violations(arrays, order, revision="1.50", unknown=True, complete=complete)
 
     assert found == []
-    assert np.array_equal(np.sort(order.order), np.arange(len(sequence)))
+    assert np.array_equal(np.sort(order.order), np.arange(len(arrays)))
 
 
 def reports(member: int, recorded: int, commit: int, *checksums: tuple[int, int]) -> Happening:
@@ -485,14 +485,14 @@ def reports(member: int, recorded: int, commit: int, *checksums: tuple[int, int]
 
 def test_monitor_names_the_step_whose_checksum_contradicts_an_equal_log() -> None:
     story = [*GOOD, reports(1, 64, 0, (32, 1)), reports(1, 64, 0, (64, 5)), reports(1, 64, 0)]
-    sequence = sequence_of([*story, replace(GOOD[-1], checksums=((64, 6),))], members=3)
-    order = order_causes(sequence, 3, empty=True, complete=[True] * 3)
+    arrays = arrays_of([*story, replace(GOOD[-1], checksums=((64, 6),))], members=3)
+    order = order_causes(arrays, 3, empty=True, complete=[True] * 3)
 
-    found = violations(sequence, order, revision="1.50", unknown=False, complete=[True] * 3)
+    found = violations(arrays, order, revision="1.50", unknown=False, complete=[True] * 3)
 
     (broken,) = found
     assert broken.name == LOG_STREAM
-    assert (sequence.member[broken.row], sequence.checksums_of[broken.row]) == (0, 1)
+    assert (arrays.member[broken.row], arrays.checksums_of[broken.row]) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -510,10 +510,10 @@ def test_monitor_a_commit_position_that_passes_a_checksum_commits_its_log(
 ) -> None:
     """Nothing else is known of the logs: another step reports the checksum than commits it."""
     story = [reports(1, 64, 0, (64, 5)), *later, reports(2, 64, 64, (64, 6))]
-    sequence = sequence_of(story, members=3)
-    order = order_causes(sequence, 3, empty=False, complete=[True] * 3)
+    arrays = arrays_of(story, members=3)
+    order = order_causes(arrays, 3, empty=False, complete=[True] * 3)
 
-    found = violations(sequence, order, revision="1.50", unknown=True, complete=[True] * 3)
+    found = violations(arrays, order, revision="1.50", unknown=True, complete=[True] * 3)
 
     assert {each.name for each in found} == ({"StateMachineSafety"} if is_broken else set())
 
@@ -521,11 +521,11 @@ def test_monitor_a_commit_position_that_passes_a_checksum_commits_its_log(
 def test_monitor_a_missing_step_parts_a_checksum_from_a_later_commit_position() -> None:
     """The member may have recorded another log in the steps that are missing."""
     story = [reports(1, 64, 0, (64, 5)), reports(1, 96, 96), reports(2, 64, 64, (64, 6))]
-    whole = sequence_of(story, members=3)
-    sequence = replace(whole, step=whole.step + np.array([0, 7, 0]))
-    order = order_causes(sequence, 3, empty=False, complete=[True, False, True])
+    whole = arrays_of(story, members=3)
+    arrays = replace(whole, step=whole.step + np.array([0, 7, 0]))
+    order = order_causes(arrays, 3, empty=False, complete=[True, False, True])
 
-    found = violations(sequence, order, revision="1.50", unknown=True, complete=[True, False, True])
+    found = violations(arrays, order, revision="1.50", unknown=True, complete=[True, False, True])
 
     assert found == []
 
@@ -533,15 +533,13 @@ def test_monitor_a_missing_step_parts_a_checksum_from_a_later_commit_position() 
 def test_monitor_a_committed_log_is_remembered_when_an_unknown_log_commits_more() -> None:
     """Steps of a leader are missing, so that the contents of its log are not known any more."""
     other = [*elected(2, 2), leads(2, 2, 0, 0), leads(2, 2, 64, 64)]
-    whole = sequence_of([*GOOD, leads(0, 1, 128, 128), *other], members=3)
+    whole = arrays_of([*GOOD, leads(0, 1, 128, 128), *other], members=3)
     missing = np.zeros(len(whole), dtype=np.int64)
     missing[np.flatnonzero(whole.member == 0)[-1]] = 7
-    sequence = replace(whole, step=whole.step + missing)
-    order = order_causes(sequence, 3, empty=True, complete=[False, True, True])
+    arrays = replace(whole, step=whole.step + missing)
+    order = order_causes(arrays, 3, empty=True, complete=[False, True, True])
 
-    found = violations(
-        sequence, order, revision="1.50", unknown=False, complete=[False, True, True]
-    )
+    found = violations(arrays, order, revision="1.50", unknown=False, complete=[False, True, True])
 
     assert [(each.name, each.row) for each in found] == [("StateMachineSafety", len(whole) - 1)]
 
@@ -550,24 +548,24 @@ def test_monitor_a_log_is_unknown_after_missing_steps() -> None:
     """The member may have recorded the log of the second leader in the steps that are missing."""
     first = [*elected(0, 1), leads(0, 1, 64, 0), follows(1, 0, 1, 0), follows(1, 0, 1, 64)]
     second = [*elected(2, 2), leads(2, 2, 0, 0), leads(2, 2, 96, 0), leads(2, 2, 96, 64)]
-    whole = sequence_of([*first, *second, follows(1, 2, 2, 96, 64)], members=3)
+    whole = arrays_of([*first, *second, follows(1, 2, 2, 96, 64)], members=3)
     missing = np.zeros(len(whole), dtype=np.int64)
     missing[np.flatnonzero(whole.member == 1)[-1]] = 7
-    sequence = replace(whole, step=whole.step + missing)
+    arrays = replace(whole, step=whole.step + missing)
     complete = [True, False, True]
-    order = order_causes(sequence, 3, empty=True, complete=complete)
+    order = order_causes(arrays, 3, empty=True, complete=complete)
 
     assert not order.found.any()
-    assert violations(sequence, order, revision="1.50", unknown=False, complete=complete) == []
+    assert violations(arrays, order, revision="1.50", unknown=False, complete=complete) == []
 
 
 @pytest.mark.parametrize("others", [[], [follows(1, 2, 6, 96, 96)]], ids=["one step", "leader"])
 def test_monitor_a_member_with_an_unknown_log_lacks_nothing(others: list[Happening]) -> None:
     """The entries that another member has committed may be of a later term."""
-    sequence = sequence_of([leads(0, 5, 64, 64), *others], members=3)
-    order = order_causes(sequence, 3, empty=False, complete=[True] * 3)
+    arrays = arrays_of([leads(0, 5, 64, 64), *others], members=3)
+    order = order_causes(arrays, 3, empty=False, complete=[True] * 3)
 
-    found = violations(sequence, order, revision="1.50", unknown=True, complete=[True] * 3)
+    found = violations(arrays, order, revision="1.50", unknown=True, complete=[True] * 3)
 
     assert found == []
 
@@ -605,11 +603,11 @@ def test_monitor_terms_begin_where_the_log_is_consumed_so(
     leader = [*first, *elected(0, 2, at=64), leads(0, 2, 64, 0), leads(0, 2, 128, 128)]
     recorded = [follows(1, 0, 1, at) for at in (0, 64)] if known == "all" else []
     recorded += [follows(1, 0, 2, 64)] if known != "nothing" else []
-    sequence = sequence_of([*leader, *recorded, before, consumes], members=2)
+    arrays = arrays_of([*leader, *recorded, before, consumes], members=2)
     empty = known == "all"
-    order = order_causes(sequence, 2, empty=empty, complete=[empty, empty])
+    order = order_causes(arrays, 2, empty=empty, complete=[empty, empty])
 
-    found = violations(sequence, order, revision="1.50", unknown=not empty, complete=[empty, empty])
+    found = violations(arrays, order, revision="1.50", unknown=not empty, complete=[empty, empty])
 
     misread = [(each.row, each.text) for each in found if each.name == LOG_STREAM]
     text = f"consumes the log up to {end} as if a term began at another position"
@@ -617,7 +615,7 @@ def test_monitor_terms_begin_where_the_log_is_consumed_so(
         known == "second term" and (start > 64 or (term == 1 and end > 64))
     )
     expected = is_misread and is_seen
-    assert misread == ([(len(sequence) - 1, text)] if expected else [])
+    assert misread == ([(len(arrays) - 1, text)] if expected else [])
 
 
 def test_the_row_that_commits_a_checksum_is_the_first_before_a_cut_or_a_gap() -> None:
@@ -638,8 +636,8 @@ def test_the_row_that_commits_a_checksum_is_the_first_before_a_cut_or_a_gap() ->
                     return here
             return -1
 
-        sequence: Any = SimpleNamespace(commit_position=commit, recorded_position=recorded)
+        arrays: Any = SimpleNamespace(commit_position=commit, recorded_position=recorded)
 
-        found = _row_of_commit(sequence, before, row, position)
+        found = _row_of_commit(arrays, before, row, position)
 
         assert found == naive(commit, recorded, before, row, position)

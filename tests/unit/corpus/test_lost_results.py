@@ -16,7 +16,7 @@ from canvass.conformance.check import check
 from canvass.conformance.verify import read_and_check
 from canvass.corpus.check import TaskChecker
 from canvass.corpus.data_source import EventsReader, row_schema
-from canvass.corpus.frame import _verify_rows
+from canvass.corpus.dataframe import _verify_rows
 from canvass.corpus.plan import Unit, list_units
 from canvass.corpus.process_engine import ProcessEngine
 from canvass.steps.answers import ALLOWED, NO_ANSWERS, Answers, StepLookup, spec_digest

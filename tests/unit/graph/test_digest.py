@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from canvass.graph.build import load_model
-from canvass.steps import frames
-from canvass.steps.frames import tables
+from canvass.steps import action_fields
+from canvass.steps.action_fields import tables
 
 
 def test_another_frame_makes_another_graph(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +18,7 @@ def test_another_frame_makes_another_graph(monkeypatch: pytest.MonkeyPatch) -> N
     log[0] ^= 1
 
     changed = tables()._replace(log=log)
-    monkeypatch.setattr(frames, "tables", lambda: changed)
+    monkeypatch.setattr(action_fields, "tables", lambda: changed)
 
     assert model.digest != digest
 

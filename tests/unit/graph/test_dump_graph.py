@@ -16,8 +16,8 @@ from canvass.graph import GraphError, dump_import
 from canvass.graph.dump_import import import_dump
 from canvass.graph.open import open_view
 from canvass.graph.values import Interner, ValueTable
+from canvass.tlc.constant_module import from_python
 from canvass.tlc.dump import DumpEdge, DumpState, read_dump
-from canvass.tlc.given import from_python
 from canvass.tlc.parse import parse_state
 from canvass.tlc.values import ModelValue, Value, format_value, sort_key
 from support.examples import examples

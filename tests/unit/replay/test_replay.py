@@ -19,8 +19,8 @@ from canvass.graph.values import interned
 from canvass.replay.lines import TraceLine, agrees
 from canvass.replay.report import Replay, nothing_taken, replay
 from canvass.replay.walk import Walker
+from canvass.tlc.constant_module import from_python
 from canvass.tlc.convert import to_itf_value
-from canvass.tlc.given import from_python
 from canvass.tlc.values import Function, ModelValue, Value, sort_key
 from support.examples import examples
 from support.naive_replay import Naive

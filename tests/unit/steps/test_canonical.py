@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from canvass.cluster.member import MAX_RECORDING_LOG, TermEntry
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import as_if_changed_before
-from canvass.steps import jit
-from canvass.steps.frames import FIELDS, Regime, frame_of
+from canvass.steps import compiled_loops
+from canvass.steps.action_fields import FIELDS, Regime, frame_of
 from canvass.steps.kernel import Status, canonical_keys
 from canvass.steps.step import columns_of, question_of, ranks, regime
 from canvass.traces.actions import Action
@@ -130,7 +130,7 @@ def test_kernel_machine_code_gives_the_same_keys(
     steps = columns_of([random_step(rng, each) for each in rules])
     own = np.arange(len(rules))
     plain = canonical_keys(steps, rules, own)
-    monkeypatch.setattr(jit, "ROWS_TO_COMPILE", 0)
+    monkeypatch.setattr(compiled_loops, "ROWS_TO_COMPILE", 0)
 
     compiled = canonical_keys(steps, rules, own)
 

@@ -17,7 +17,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import Verdict
 from canvass.selftest.runs import record_run
 from canvass.spec.files import spec_root
-from canvass.steps.frames import FIELDS, REGIME_FIELDS, Regime, frame_of
+from canvass.steps.action_fields import FIELDS, REGIME_FIELDS, Regime, frame_of
 from canvass.steps.oracle import REVISION_MODULES
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from support.checked_runs import check_corpus

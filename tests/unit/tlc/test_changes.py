@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.tlc.changes import Change, changes, state_changes
-from canvass.tlc.given import from_python
+from canvass.tlc.changes import ValueChange, changes, state_changes
+from canvass.tlc.constant_module import from_python
 from canvass.tlc.parse import parse_value
 from canvass.tlc.values import Value
 
@@ -56,10 +56,10 @@ def test_states_are_compared_by_variable() -> None:
     before: dict[str, Value] = {"log": (), "term": 0}
     after: dict[str, Value] = {"log": (1,), "term": 0}
 
-    assert state_changes(before, after) == (Change(("log",), None, 1),)
+    assert state_changes(before, after) == (ValueChange(("log",), None, 1),)
 
 
-def queue_of(items: list[int], shown: list[Change]) -> list[int]:
+def queue_of(items: list[int], shown: list[ValueChange]) -> list[int]:
     """Apply the changes of a sequence of integers, at its ends or in place."""
     result = list(items)
     for change in shown:
@@ -81,7 +81,7 @@ INTEGERS = st.lists(st.integers(0, 3), max_size=6)
 
 @given(INTEGERS, INTEGERS)
 def test_the_changes_of_a_sequence_lead_to_the_new_one(one: list[int], two: list[int]) -> None:
-    """Compared as multisets: a `Change` does not tell the front of a sequence from its end."""
+    """Compared as multisets: a `ValueChange` does not tell the front of a sequence from its end."""
     shown = list(changes(from_python(one), from_python(two), ("v",)))
 
     assert sorted(queue_of(one, shown)) == sorted(two)

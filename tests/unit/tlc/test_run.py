@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from canvass.tlc.config import TlcConfig
+from canvass.tlc.constant_module import from_python, given
 from canvass.tlc.dump import DumpEdge, DumpState, read_dump
 from canvass.tlc.errors import ConfigError, JarError, JavaError, OptionError, RunError
 from canvass.tlc.events import Event, InitialStates
-from canvass.tlc.given import from_python, given
 from canvass.tlc.parse import parse_state, parse_value
 from canvass.tlc.programs import find_java
 from canvass.tlc.results import CheckResult, Outcome

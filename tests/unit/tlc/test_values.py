@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from canvass.tlc.constant_module import from_python
 from canvass.tlc.convert import to_itf_trace, to_itf_value
 from canvass.tlc.errors import TlaValueError
-from canvass.tlc.given import from_python
 from canvass.tlc.parse import parse_value
 from canvass.tlc.values import (
     Function,

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType, field
 
 from canvass.browser.api_runs import *  # noqa: F403 - all of them, under one name
-from canvass.browser.api_runs import Data, Lanes
+from canvass.browser.api_runs import Lanes
+from canvass.cluster.names import Record
 from canvass.conformance.operators import Operator
 from canvass.corpus.summary import (  # noqa: F401 - for the page's types
     DivergenceClassSummary,
@@ -20,10 +21,10 @@ from canvass.corpus.summary import (  # noqa: F401 - for the page's types
     Listed,
     Summary,
 )
-from canvass.lanes.of_run import Change
+from canvass.lanes.of_run import FieldChange
 
 
-class GraphInfo(Data, frozen=True):
+class GraphInfo(Record, frozen=True):
     """A state graph."""
 
     id: str
@@ -47,14 +48,14 @@ class GraphInfo(Data, frozen=True):
     detail: dict[str, str]
 
 
-class StateRef(Data, frozen=True):
+class StateRef(Record, frozen=True):
     """A state by its id."""
 
     id: str
     label: str
 
 
-class OutEdge(Data, frozen=True):
+class OutEdge(Record, frozen=True):
     """A step that leaves a state."""
 
     edge: int
@@ -67,10 +68,10 @@ class OutEdge(Data, frozen=True):
     """The input of the step, as a tree."""
     sends: Any
     """The messages that the step sends, as a tree."""
-    changes: tuple[Change, ...]
+    changes: tuple[FieldChange, ...]
 
 
-class InEdge(Data, frozen=True):
+class InEdge(Record, frozen=True):
     """A step that leads to a state."""
 
     edge: int
@@ -80,7 +81,7 @@ class InEdge(Data, frozen=True):
     words: str
 
 
-class StateView(Data, frozen=True):
+class StateView(Record, frozen=True):
     """A state with its neighbours."""
 
     id: str
@@ -96,7 +97,7 @@ class StateView(Data, frozen=True):
     """Actions that leave the state, with the number of their edges."""
 
 
-class Node(Data, frozen=True):
+class Node(Record, frozen=True):
     """A drawn state."""
 
     id: str
@@ -114,7 +115,7 @@ class Node(Data, frozen=True):
     """In a graph of a cluster: the first member whose state is not that of the centre."""
 
 
-class Edge(Data, frozen=True):
+class Edge(Record, frozen=True):
     """A drawn step."""
 
     id: int
@@ -126,14 +127,14 @@ class Edge(Data, frozen=True):
     words: str
 
 
-class LeftOut(Data, frozen=True):
+class LeftOut(Record, frozen=True):
     """Numbers of states and edges outside of the drawing."""
 
     states: int
     edges: int
 
 
-class Around(Data, frozen=True):
+class Around(Record, frozen=True):
     """The part of a graph around a state."""
 
     root: str
@@ -142,7 +143,7 @@ class Around(Data, frozen=True):
     left_out: LeftOut
 
 
-class Found(Data, frozen=True):
+class Found(Record, frozen=True):
     """The states in which a predicate holds."""
 
     count: int
@@ -151,7 +152,7 @@ class Found(Data, frozen=True):
     """If there are none: names and values of the predicate that occur in no state."""
 
 
-class Hop(Data, frozen=True):
+class Hop(Record, frozen=True):
     """One step of a path."""
 
     edge: int
@@ -162,14 +163,14 @@ class Hop(Data, frozen=True):
     words: str
 
 
-class PathView(Data, frozen=True):
+class PathView(Record, frozen=True):
     """A shortest path."""
 
     start: StateRef
     hops: tuple[Hop, ...]
 
 
-class QuotientNode(Data, frozen=True):
+class QuotientNode(Record, frozen=True):
     """The states for which an expression has one value."""
 
     key: str
@@ -185,7 +186,7 @@ class QuotientNode(Data, frozen=True):
     """For each of `Projection.values`, how many of the states have it."""
 
 
-class QuotientEdge(Data, frozen=True):
+class QuotientEdge(Record, frozen=True):
     """Steps of one action from the states of one node to those of another."""
 
     source: str
@@ -194,7 +195,7 @@ class QuotientEdge(Data, frozen=True):
     count: int
 
 
-class Projection(Data, frozen=True):
+class Projection(Record, frozen=True):
     """A graph projected onto an expression: one node for each of its values."""
 
     values: tuple[str, ...]
@@ -206,7 +207,7 @@ class Projection(Data, frozen=True):
     """The number of rarest values of the expression that have no node."""
 
 
-class ReportRun(Data, frozen=True):
+class ReportRun(Record, frozen=True):
     """A run of a report or corpus."""
 
     run_id: str
@@ -224,7 +225,7 @@ class ReportRun(Data, frozen=True):
     without_leader_ms: float | None = None
 
 
-class ReportRuns(Data, frozen=True):
+class ReportRuns(Record, frozen=True):
     """A page of the runs of a report or corpus."""
 
     page: int
@@ -233,7 +234,7 @@ class ReportRuns(Data, frozen=True):
     runs: tuple[ReportRun, ...]
 
 
-class CorpusView(Data, frozen=True):
+class CorpusView(Record, frozen=True):
     """A corpus of many runs."""
 
     id: str
@@ -244,7 +245,7 @@ class CorpusView(Data, frozen=True):
     """Whether the runs are checked one by one without being opened."""
 
 
-class ReportView(Data, frozen=True):
+class ReportView(Record, frozen=True):
     """A report on a corpus."""
 
     id: str
@@ -258,17 +259,17 @@ class ReportView(Data, frozen=True):
     runs: ReportRuns
 
 
-class CounterexampleState(Data, frozen=True):
+class CounterexampleState(Record, frozen=True):
     """A state of a counterexample."""
 
     number: int
     action: str
     acting: str
-    changes: tuple[Change, ...]
+    changes: tuple[FieldChange, ...]
     tree: dict[str, Any]
 
 
-class CounterexampleView(Data, frozen=True):
+class CounterexampleView(Record, frozen=True):
     """A behaviour that violates a property."""
 
     id: str
@@ -290,7 +291,7 @@ class CounterexampleView(Data, frozen=True):
     """Hazards that the model shows and that have a page."""
 
 
-class FalsePart(Data, frozen=True):
+class FalsePart(Record, frozen=True):
     """A part of a property that is false in a state; lines are those of the definition, from 1."""
 
     state: int
@@ -303,7 +304,7 @@ class FalsePart(Data, frozen=True):
     """The bound variables and the operands, with their values."""
 
 
-class Formula(Data, frozen=True):
+class Formula(Record, frozen=True):
     """The definition of a violated property, with the parts that are false."""
 
     note: str
@@ -312,7 +313,7 @@ class Formula(Data, frozen=True):
     parts: tuple[FalsePart, ...]
 
 
-class StepChoice(Data, frozen=True):
+class StepChoice(Record, frozen=True):
     """A step that may come next."""
 
     name: str
@@ -325,7 +326,7 @@ class StepChoice(Data, frozen=True):
     """The first changes of the member's state."""
 
 
-class WhatIf(Data, frozen=True):
+class WhatIf(Record, frozen=True):
     """Steps that were tried from a state, and the steps that may come next."""
 
     behaviour: CounterexampleView
@@ -338,7 +339,7 @@ class WhatIf(Data, frozen=True):
     """The value of the watched expression in each state."""
 
 
-class GuardPart(Data, frozen=True):
+class GuardPart(Record, frozen=True):
     """A condition under which an action is not enabled."""
 
     text: str
@@ -348,7 +349,7 @@ class GuardPart(Data, frozen=True):
     """The fields that it reads, with their values."""
 
 
-class TlcAnswer(Data, frozen=True):
+class TlcAnswer(Record, frozen=True):
     """The answer of TLC: the nearest loss of a committed entry, or whether it confirms a path."""
 
     text: str
@@ -360,7 +361,7 @@ class TlcAnswer(Data, frozen=True):
     """Whether TLC is at work: ask again."""
 
 
-class WhyNot(Data, frozen=True):
+class WhyNot(Record, frozen=True):
     """Why a member cannot take an action."""
 
     note: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 
+from canvass.cluster.names import Record
 from canvass.conformance.diagnose import Difference
 from canvass.conformance.operators import Operator
 from canvass.conformance.verdict import Divergence
@@ -24,17 +25,13 @@ from canvass.explanation.risks import RiskReport
 from canvass.explanation.stuck import StuckReport
 from canvass.lanes import model
 from canvass.lanes.model import LaneMessage
-from canvass.lanes.of_run import Change
+from canvass.lanes.of_run import FieldChange
 from canvass.traces.schema import Fact
 
 Kind = Literal["graph", "run", "corpus", "report", "counterexample"]
 
 
-class Data(Struct, frozen=True, rename="camel"):
-    """A part of an answer; its JSON has the fields in camel case."""
-
-
-class Problem(Data, frozen=True):
+class Problem(Record, frozen=True):
     """The error of a request."""
 
     code: str
@@ -43,13 +40,13 @@ class Problem(Data, frozen=True):
     """Place of the error in an expression, from 1."""
 
 
-class Failure(Data, frozen=True):
+class Failure(Record, frozen=True):
     """The body of an answer that is an error."""
 
     error: Problem
 
 
-class SourceInfo(Data, frozen=True):
+class SourceInfo(Record, frozen=True):
     """An opened source: a graph, run, corpus, report or counterexample."""
 
     id: str
@@ -58,13 +55,13 @@ class SourceInfo(Data, frozen=True):
     detail: str
 
 
-class Session(Data, frozen=True):
+class Session(Record, frozen=True):
     """All opened sources."""
 
     sources: tuple[SourceInfo, ...]
 
 
-class Receipt(Data, frozen=True):
+class Receipt(Record, frozen=True):
     """A received message that no member sent, and the nearest message that was sent."""
 
     received: str
@@ -74,7 +71,7 @@ class Receipt(Data, frozen=True):
     """Fields in which the two differ: ``observed`` as received, ``allowed`` as sent."""
 
 
-class HazardPage(Data, frozen=True):
+class HazardPage(Record, frozen=True):
     """The project's page on a hazard of the protocol."""
 
     name: str
@@ -82,7 +79,7 @@ class HazardPage(Data, frozen=True):
     """Markdown; the first line is the title."""
 
 
-class FirstDivergence(Data, frozen=True):
+class FirstDivergence(Record, frozen=True):
     """The first divergence of a run, with its explanation."""
 
     member: int
@@ -109,7 +106,7 @@ class FirstDivergence(Data, frozen=True):
     commands: tuple[str, ...]
 
 
-class RunPart(Data, frozen=True):
+class RunPart(Record, frozen=True):
     """The events around one, by their places in the causal order."""
 
     start: int
@@ -119,7 +116,7 @@ class RunPart(Data, frozen=True):
     """The place after the last one."""
 
 
-class RunView(Data, frozen=True):
+class RunView(Record, frozen=True):
     """A run with its verdict."""
 
     id: str
@@ -168,7 +165,7 @@ class LaneEvent(model.LaneEvent, frozen=True, kw_only=True):
     """The further events of the member that this box stands for, in words; may be empty."""
 
 
-class Lanes(Data, frozen=True):
+class Lanes(Record, frozen=True):
     """A window of swim lanes."""
 
     lanes: tuple[str, ...]
@@ -183,7 +180,7 @@ class Lanes(Data, frozen=True):
     """Events without a box of their own."""
 
 
-class InGraph(Data, frozen=True):
+class InGraph(Record, frozen=True):
     """The edge of a state graph that has the canonical form of a step."""
 
     id: str
@@ -192,7 +189,7 @@ class InGraph(Data, frozen=True):
     edge: int
 
 
-class SourceLine(Data, frozen=True):
+class SourceLine(Record, frozen=True):
     """The lines of a log that a step prints."""
 
     place: str
@@ -206,7 +203,7 @@ class SourceLine(Data, frozen=True):
     reason: str
 
 
-class StepView(Data, frozen=True):
+class StepView(Record, frozen=True):
     """A step of a run."""
 
     member: int
@@ -222,7 +219,7 @@ class StepView(Data, frozen=True):
     sends: Any
     before: dict[str, Any] | None
     after: dict[str, Any]
-    changes: tuple[Change, ...]
+    changes: tuple[FieldChange, ...]
     graph: InGraph | None
     graph_pending: bool
     """Whether the index of the graph is not ready yet: ask again for ``graph``."""
@@ -230,7 +227,7 @@ class StepView(Data, frozen=True):
     """The divergence at this step, in words; empty if there is none."""
 
 
-class Stretch(Data, frozen=True):
+class Stretch(Record, frozen=True):
     """Consecutive events for which a predicate holds."""
 
     member: int
@@ -246,7 +243,7 @@ class Stretch(Data, frozen=True):
     """The state after the first."""
 
 
-class RunFound(Data, frozen=True):
+class RunFound(Record, frozen=True):
     """The events of a run for which a predicate holds."""
 
     count: int
@@ -263,13 +260,13 @@ class RunFound(Data, frozen=True):
     """Whether a stretch spans the events of all members; else those of one member."""
 
 
-class NextChange(Data, frozen=True):
+class NextChange(Record, frozen=True):
     """The next event that changes a field; null if there is none."""
 
     event: int | None
 
 
-class MemberAt(Data, frozen=True):
+class MemberAt(Record, frozen=True):
     """State of a member after an event."""
 
     member: int
@@ -283,13 +280,13 @@ class MemberAt(Data, frozen=True):
     """The term that the member leads; null if it does not lead."""
 
 
-class MembersAt(Data, frozen=True):
+class MembersAt(Record, frozen=True):
     """States of all members after an event."""
 
     members: tuple[MemberAt, ...]
 
 
-class Segment(Data, frozen=True):
+class Segment(Record, frozen=True):
     """A member's election state, from an event to the member's next segment."""
 
     start: int
@@ -301,7 +298,7 @@ class Segment(Data, frozen=True):
     """``DOWN`` between the member's last event and a restart, ``ENDED`` after its last event."""
 
 
-class LeaderBand(Data, frozen=True):
+class LeaderBand(Record, frozen=True):
     """A leadership of a member; times are those of its own clock."""
 
     member: int
@@ -317,7 +314,7 @@ class LeaderBand(Data, frozen=True):
     """Duration of its election."""
 
 
-class TimeMark(Data, frozen=True):
+class TimeMark(Record, frozen=True):
     """The time at a place of the causal order."""
 
     number: int
@@ -325,14 +322,14 @@ class TimeMark(Data, frozen=True):
     """Seconds, by the clock of the member that has the event."""
 
 
-class MemberTimeline(Data, frozen=True):
+class MemberTimeline(Record, frozen=True):
     """A member's election states over a run."""
 
     id: int
     segments: tuple[Segment, ...]
 
 
-class TimelineMark(Data, frozen=True):
+class TimelineMark(Record, frozen=True):
     """A restart, a fault, a gap or a divergence."""
 
     number: int
@@ -341,7 +338,7 @@ class TimelineMark(Data, frozen=True):
     text: str
 
 
-class MemberLevels(Data, frozen=True):
+class MemberLevels(Record, frozen=True):
     """How a member's term, commit position and log change over a run; lists of equal length."""
 
     member: int
@@ -354,7 +351,7 @@ class MemberLevels(Data, frozen=True):
     """The position at which its recorded log ends."""
 
 
-class RunTimeline(Data, frozen=True):
+class RunTimeline(Record, frozen=True):
     """Election states, leaderships and marks of a whole run."""
 
     total: int
@@ -367,7 +364,7 @@ class RunTimeline(Data, frozen=True):
     """Number of segments and marks at the end that the answer does not contain."""
 
 
-class EvidencePlace(Data, frozen=True):
+class EvidencePlace(Record, frozen=True):
     """Where a line of evidence is."""
 
     place: str
@@ -376,7 +373,7 @@ class EvidencePlace(Data, frozen=True):
     """The place of its event in the causal order."""
 
 
-class ExplanationView(Data, frozen=True):
+class ExplanationView(Record, frozen=True):
     """The explanation of a run by `canvass explain`; of long lists, the last rows."""
 
     summary: str

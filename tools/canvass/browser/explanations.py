@@ -12,11 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
-from msgspec.structs import replace
+import msgspec
 
 from canvass.browser import api
-from canvass.browser.memory import apart
+from canvass.browser.memory import in_own_process
 from canvass.browser.questions import not_found
 from canvass.browser.runs import OpenRun
 from canvass.explanation.evidence import Evidence, shown_ns
@@ -44,7 +43,7 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
     TraceError
         If it is not a trace.
     """
-    found = apart(opened.total, _explained, opened.path)
+    found = in_own_process(opened.total, _explained, opened.path)
     span = shown_ns(found.end_ns - found.begin_ns)
     terms = counted(len(found.leaderships), "leadership")
     rows = {
@@ -55,7 +54,7 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
     left_out += sum(max(0, len(one.ballots) - MAX_BALLOTS) for one in rows["elections"])
     # Of the phases, the page needs the first: the member that looked for a leader.
     rows["elections"] = tuple(
-        replace(one, phases=one.phases[:1], ballots=one.ballots[-MAX_BALLOTS:])
+        msgspec.structs.replace(one, phases=one.phases[:1], ballots=one.ballots[-MAX_BALLOTS:])
         for one in rows["elections"]
     )
     hazards = shown_hazards(found.risks)
@@ -80,7 +79,7 @@ def _evidence(value: object) -> Iterator[Evidence]:
     """Give all evidence in a part of an explanation."""
     if isinstance(value, Evidence):
         yield value
-    elif isinstance(value, Struct):
+    elif isinstance(value, msgspec.Struct):
         yield from _evidence(tuple(getattr(value, name) for name in value.__struct_fields__))
     elif isinstance(value, tuple):
         for one in value:

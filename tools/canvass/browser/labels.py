@@ -24,7 +24,7 @@ from canvass.lanes.of_counterexample import (
     part_path,
     value_text,
 )
-from canvass.lanes.of_run import Change
+from canvass.lanes.of_run import FieldChange
 
 _MOST_SENDS: Final = 3
 
@@ -204,12 +204,12 @@ def edge_words(before: dict[str, Any], after: dict[str, Any], action: str) -> st
     return action
 
 
-def tree_changes(before: Any, after: Any) -> tuple[Change, ...]:
+def tree_changes(before: Any, after: Any) -> tuple[FieldChange, ...]:
     """List the fields in which two trees differ, `MAX_CHANGES` at most."""
-    found: list[Change] = []
+    found: list[FieldChange] = []
     for path, old, new in field_changes(before, after):
         if len(found) == MAX_CHANGES:
-            found.append(Change("…", "", "(shortened: more changes)"))
+            found.append(FieldChange("…", "", "(shortened: more changes)"))
             break
-        found.append(Change(path, old, new))
+        found.append(FieldChange(path, old, new))
     return tuple(found)

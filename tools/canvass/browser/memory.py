@@ -33,7 +33,7 @@ _trim: Final = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)
 """A function of glibc alone."""
 
 
-def apart(events: int, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+def in_own_process(events: int, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
     """Call a function on a run; if the run is long, in a process of its own.
 
     Parameters

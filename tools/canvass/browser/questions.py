@@ -15,9 +15,9 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Scope
 
-from canvass.browser import api
 from canvass.browser.api import Failure, Problem
 from canvass.browser.limits import QUERY_CHARS, VALUE_CHARS, encoded
+from canvass.cluster.names import Record
 
 _NUMBER: Final = re.compile(r"\d{1,15}", re.ASCII)
 _LONG: Final = frozenset({"where", "by", "colour", "actions", "path", "watch"})
@@ -140,7 +140,7 @@ class Arguments:
         return tuple(dict.fromkeys(one for one in self.text(name).split(",") if one))
 
 
-Answer: TypeAlias = api.Data | Response
+Answer: TypeAlias = Record | Response
 Ask: TypeAlias = Callable[[Arguments], Answer]
 
 

@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -39,6 +39,8 @@ _STYLE: Final = '<link rel="stylesheet" href="/assets/app.css">'
 _SCRIPT: Final = '<script src="/assets/app.js" defer></script>'
 """The elements of ``index.html`` that load style and script from the server."""
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+Answers: TypeAlias = Iterable[tuple[str, msgspec.Struct]]
+"""Answers of the server with the addresses that they answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,7 @@ def saved_page(
     return write_page(files, shown, given)
 
 
-def write_page(
-    files: Mapping[str, PageFile], source: api.SourceInfo, given: Iterable[tuple[str, api.Data]]
-) -> bytes:
+def write_page(files: Mapping[str, PageFile], source: api.SourceInfo, given: Answers) -> bytes:
     """Write the page with answers.
 
     Parameters
@@ -114,7 +114,7 @@ def write_page(
     return page.replace("</body>", f"{kept}<script>{code}</script></body>").encode()
 
 
-def _of_run(store: Store, name: str, around: int | None) -> Iterator[tuple[str, api.Data]]:
+def _of_run(store: Store, name: str, around: int | None) -> Answers:
     run: RunSource = store.content("run", name)
     opened, base = run.opened, f"run/{name}"
     part = range(opened.total)
@@ -163,7 +163,7 @@ def _of_story(opened: OpenRun, view: api.RunView) -> Iterator[int]:
             yield from (int(places[-1]) for places in last if len(places))
 
 
-def _of_counterexample(store: Store, name: str) -> Iterator[tuple[str, api.Data]]:
+def _of_counterexample(store: Store, name: str) -> Answers:
     found: Counterexample = store.content("counterexample", name)
     view = found.view(name)
     yield f"counterexample/{name}", view

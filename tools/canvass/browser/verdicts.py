@@ -22,7 +22,7 @@ from canvass.browser import api
 from canvass.browser.explanations import explanation_of, hazards_in
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.member_steps import MemberSteps
-from canvass.browser.memory import apart
+from canvass.browser.memory import in_own_process
 from canvass.browser.questions import Refusal, not_found
 from canvass.browser.run_find import RunStates
 from canvass.browser.runs import OpenRun
@@ -30,7 +30,7 @@ from canvass.browser.sources import Lazy, Store
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
 from canvass.conformance.diagnose import Difference, RefusedStep
-from canvass.conformance.report import CLASS_TEXTS, Case, about, make_case
+from canvass.conformance.report import CLASS_TEXTS, Case, make_case, problem_of
 from canvass.conformance.verdict import MESSAGE_CAUSALITY, Divergence, RunVerdict
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
@@ -169,10 +169,10 @@ class Checker:
 
 def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
     try:
-        verdict = apart(opened.total, check_run, opened.path, lookup, opened.run.run_id)
+        verdict = in_own_process(opened.total, check_run, opened.path, lookup, opened.run.run_id)
         try:
             if verdict.divergences:
-                found.case = apart(opened.total, make_case, verdict, lookup)
+                found.case = in_own_process(opened.total, make_case, verdict, lookup)
         finally:
             # Set last: with the verdict DIVERGES, the page also needs the explanation.
             found.verdict = verdict
@@ -265,7 +265,7 @@ class RunSource:
         verdict = checked.verdict
         note = checked.note
         if verdict is not None and not note and not verdict.divergences:
-            note = about(verdict)
+            note = problem_of(verdict)
         case, releases = checked.case, releases_of_run(run)
         return api.RunView(
             id=source_id,

@@ -20,7 +20,6 @@ from canvass.browser import api
 from canvass.browser.choices import choices, inputs_of, moment_of, tree_of
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.kept import recorded, scenario, script
 from canvass.browser.labels import step_words
 from canvass.browser.limits import LABEL_CHARS, shortened
 from canvass.browser.questions import Answer, Arguments, Refusal, at, bad_request
@@ -28,7 +27,8 @@ from canvass.browser.runs import OpenRun
 from canvass.browser.saved_page import HTML, PageFile, attachment, write_page
 from canvass.browser.sources import Store
 from canvass.browser.tlc_questions import BOUNDS, TlcQuestions, moment_after
-from canvass.browser.tried import Cluster, Start, rules_of, title_of, walk
+from canvass.browser.tried_exports import recorded, scenario, script
+from canvass.browser.tried_steps import Cluster, Start, rules_of, title_of, walk
 from canvass.browser.verdicts import RunSource
 from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.member import Input, ModuleState

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import msgspec
 import typer
 
 from canvass.cli.options import Output, heap_mib
@@ -26,6 +25,7 @@ from canvass.cli.output import (
     write_text,
 )
 from canvass.cli.output import show as show_text
+from canvass.cluster.names import Record
 from canvass.models.model_run import Standing
 from canvass.spec.files import find_file, first_comment
 from canvass.spec.manifest import Manifest, Mode, ModelEntry, ModelSet
@@ -41,7 +41,7 @@ _MARK: Final = {
 }
 
 
-class CheckReport(msgspec.Struct, frozen=True, rename="camel"):
+class CheckReport(Record, frozen=True):
     """The document of ``canvass check --format json``."""
 
     ok: bool

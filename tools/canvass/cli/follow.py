@@ -18,7 +18,7 @@ from canvass.traces.counts import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from canvass.explanation.changes import Change, Changes
+    from canvass.explanation.changes import Changes, NewFinding
     from canvass.explanation.explanation import Explanation
     from canvass.explanation.timeline import Timeline
 
@@ -41,7 +41,7 @@ class ExitOn(str, Enum):
 
 
 def reasons_to_exit(
-    changes: list[Change], verdict: tuple[str, str], exit_on: ExitOn
+    changes: list[NewFinding], verdict: tuple[str, str], exit_on: ExitOn
 ) -> Iterator[str]:
     """Give what ends the command, each as one line."""
     for one in changes:
@@ -88,7 +88,7 @@ def verdict_of(source: Path) -> tuple[str, str]:
             verdict, why = _checked(run)
             wrong = summary.contradiction
             if wrong is not None and verdict != "DIVERGES":
-                verdict, why = "DIVERGES", f"{wrong.reason} [{wrong}]"
+                verdict, why = "DIVERGES", f"{wrong.reason} [{wrong.file}:{wrong.line}]"
             found.append((verdict, why))
     return max(found, key=lambda one: ("CONFORMS", "INCOMPLETE", "DIVERGES").index(one[0]))
 

@@ -26,6 +26,7 @@ from canvass.cli.output import (
     result_console,
     write_file,
 )
+from canvass.cluster.names import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +53,7 @@ _PATIENCE_S: Final = 2.0
 """How long a question may take before its progress is shown, and then between two lines."""
 
 
-class Answer(msgspec.Struct, frozen=True, rename="camel"):
+class Answer(Record, frozen=True):
     """The JSON document of a command of ``canvass graph``, or a part of it."""
 
 

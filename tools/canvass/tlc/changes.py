@@ -24,7 +24,7 @@ sequence are added or removed.
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ValueChange:
     """One difference.
 
     Parameters
@@ -58,14 +58,16 @@ class Change:
         return f"{where}: {_short(self.before)} -> {_short(self.after)}"
 
 
-def state_changes(before: Mapping[str, Value], after: Mapping[str, Value]) -> tuple[Change, ...]:
+def state_changes(
+    before: Mapping[str, Value], after: Mapping[str, Value]
+) -> tuple[ValueChange, ...]:
     """Return the changes between two states with the same variables, in the order of `after`."""
     return tuple(
         change for name, value in after.items() for change in changes(before[name], value, (name,))
     )
 
 
-def changes(before: Value, after: Value, path: tuple[str, ...]) -> Iterator[Change]:
+def changes(before: Value, after: Value, path: tuple[str, ...]) -> Iterator[ValueChange]:
     """Yield the differences between two values, from left to right.
 
     Parameters
@@ -86,29 +88,29 @@ def changes(before: Value, after: Value, path: tuple[str, ...]) -> Iterator[Chan
     elif _is_mapped(before) and _is_mapped(after):
         yield from _of_functions(_pairs(before), _pairs(after), path)
     elif isinstance(before, frozenset) and isinstance(after, frozenset):
-        yield from (Change(path, value, None) for value in ordered(before - after))
-        yield from (Change(path, None, value) for value in ordered(after - before))
+        yield from (ValueChange(path, value, None) for value in ordered(before - after))
+        yield from (ValueChange(path, None, value) for value in ordered(after - before))
     else:
-        yield Change(path, before, after)
+        yield ValueChange(path, before, after)
 
 
 def _of_functions(
     before: dict[str, Value], after: dict[str, Value], path: tuple[str, ...]
-) -> Iterator[Change]:
+) -> Iterator[ValueChange]:
     for argument, value in before.items():
         here = (*path, f"[{argument}]")
         if argument in after:
             yield from changes(value, after[argument], here)
         else:
-            yield Change(here, value, None)
+            yield ValueChange(here, value, None)
     for argument, value in after.items():
         if argument not in before:
-            yield Change((*path, f"[{argument}]"), None, value)
+            yield ValueChange((*path, f"[{argument}]"), None, value)
 
 
 def _of_sequences(
     before: tuple[Value, ...], after: tuple[Value, ...], path: tuple[str, ...]
-) -> Iterator[Change]:
+) -> Iterator[ValueChange]:
     """Yield the shortest changes: of the front of a queue, of the end of a log, or in place."""
     front = next(k for k in range(len(before) + 1) if _starts_with(after, before[k:]))
     moved = len(before) - front
@@ -127,11 +129,11 @@ def _of_sequences(
         for number, (one, two) in enumerate(zip(before, after, strict=True), 1):
             yield from changes(one, two, (*path, f"[{number}]"))
     elif as_queue <= as_log:
-        yield from (Change(path, value, None) for value in before[:front])
-        yield from (Change(path, None, value) for value in after[moved:])
+        yield from (ValueChange(path, value, None) for value in before[:front])
+        yield from (ValueChange(path, None, value) for value in after[moved:])
     else:
-        yield from (Change(path, value, None) for value in before[kept:])
-        yield from (Change(path, None, value) for value in after[kept:])
+        yield from (ValueChange(path, value, None) for value in before[kept:])
+        yield from (ValueChange(path, None, value) for value in after[kept:])
 
 
 def _starts_with(whole: tuple[Value, ...], part: tuple[Value, ...]) -> bool:

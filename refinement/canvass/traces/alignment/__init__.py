@@ -5,13 +5,13 @@ in between. An alignment is a behaviour of the reference core with a matching of
 lines of the logs. It is made in four stages:
 
 1. `replay` replays each member alone.
-2. `windows` and `channel_matching` find, for each received message, the steps at which its sender
-   can have sent it.
+2. `send_windows` and `channel_matching` find, for each received message, the steps at which its
+   sender can have sent it.
 3. `schedule` drives all members together with real numbers.
 4. `run_events` writes the run.
 
-`solving` repeats stages 1 to 3 with other choices, and keeps the best result. Start reading at
-`canvass.traces.alignment.importer`.
+`segment_search` repeats stages 1 to 3 with other choices, and keeps the best result. Start reading
+at `canvass.traces.alignment.importer`.
 
 All modules use these words. A step *meets* a line if it prints the line. A *trajectory* is the
 steps of one member. A message is *silent* if the logs do not print its receipt; an *inferred

@@ -17,15 +17,15 @@ from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
 from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, log_vocabulary
 from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, StateChange
+from canvass.traces.alignment.cluster_facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.completeness import (
     missing_causes,
     missing_ends,
     missing_links,
     missing_receipts,
 )
-from canvass.traces.alignment.driven_cluster import Carried
+from canvass.traces.alignment.driven_cluster import SegmentEnd
 from canvass.traces.alignment.driven_member import DrivenMember
-from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import (
     PRINTED_STEPS,
     LineReader,
@@ -35,7 +35,7 @@ from canvass.traces.alignment.member_lines import (
 )
 from canvass.traces.alignment.replay import Replay
 from canvass.traces.alignment.run_events import MemberCounts
-from canvass.traces.alignment.solving import Segment, Solution, solve
+from canvass.traces.alignment.segment_search import Segment, Solution, solve
 from canvass.traces.layout import MAX_MEMBERS
 from canvass.traces.schema import DiskReplaced
 
@@ -58,7 +58,7 @@ class NoMember(ImportFault):
     """No line is one of a cluster's member."""
 
 
-class Place(Struct, frozen=True, rename=wire_name):
+class LineReason(Struct, frozen=True, rename=wire_name):
     """A line of a log, and a reason."""
 
     member_id: int
@@ -94,8 +94,8 @@ class Alignment:
     logs: ClusterLogs
     members: dict[int, MemberCounts]
     gaps: list[str] = field(default_factory=list)
-    false_lines: list[Place] = field(default_factory=list)
-    stopped: list[Place] = field(default_factory=list)
+    false_lines: list[LineReason] = field(default_factory=list)
+    stopped: list[LineReason] = field(default_factory=list)
     expects_replaced: bool = False
 
     @property
@@ -213,7 +213,7 @@ class _Aligner:
         If members wait for each other, a longer segment is tried. If that does not help, the run
         ends.
         """
-        carried: Carried | None = None
+        carried: SegmentEnd | None = None
         size = lines
         while True:
             segment = self._read(size, carried)
@@ -233,7 +233,7 @@ class _Aligner:
             for i, reader in self.readers.items():
                 reader.drop(reached[i])
 
-    def _read(self, size: int, carried: Carried | None) -> Segment:
+    def _read(self, size: int, carried: SegmentEnd | None) -> Segment:
         """Read the lines of a segment, and the lines after it."""
         for reader in self.readers.values():
             reader.read(size + size // AHEAD)
@@ -301,11 +301,11 @@ class _Aligner:
             found.members[i] = self.write(live)
 
 
-def _place(lines: MemberLines, index: int, reason: str) -> Place:
+def _place(lines: MemberLines, index: int, reason: str) -> LineReason:
     # A log may have lines of services and sessions alone.
     several = lines.records or [record for _, record in lines.beside]
     record = several[min(index, len(several) - 1)]
-    return Place(lines.member_id, lines.files[record.file], record.line, reason)
+    return LineReason(lines.member_id, lines.files[record.file], record.line, reason)
 
 
 def _sentence(lines: MemberLines, index: int, reason: str) -> str:

@@ -32,9 +32,9 @@ from canvass.cluster.messages import (
     Vote,
     sender_of,
 )
-from canvass.traces.alignment.moves import TICKS
-from canvass.traces.alignment.replay import UNBOUNDED, Step, leads_closed
-from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
+from canvass.traces.alignment.possible_steps import TICKS
+from canvass.traces.alignment.replay import UNBOUNDED, PathStep, leads_closed
+from canvass.traces.alignment.send_windows import AFTER, SLOTS, Windows
 
 ROUNDS: Final = 400
 """The most rounds in which contradicting receipts are moved to later places."""
@@ -164,7 +164,7 @@ def collect(windows: Mapping[int, Windows]) -> dict[ChannelKey, list[Receipt]]:
     return dict(channels)
 
 
-def _is_open(steps: list[Step], index: int) -> bool:
+def _is_open(steps: list[PathStep], index: int) -> bool:
     """Whether an inferred receipt can also have a greater position.
 
     A commit position cannot, if the follower then ends its replay or catch-up: it has processed the

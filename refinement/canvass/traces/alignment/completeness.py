@@ -26,7 +26,7 @@ from canvass.traces.aeron_log.records import (
 )
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.member_lines import MemberLines
-from canvass.traces.alignment.windows import SLOTS, Windows
+from canvass.traces.alignment.send_windows import SLOTS, Windows
 
 IN_STEP_NS: Final = 20_000_000
 """If two members received the same two messages at the same distance of time, up to this, both were

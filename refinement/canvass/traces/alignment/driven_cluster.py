@@ -29,9 +29,9 @@ from canvass.cluster.messages import (
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.channel_matching import ChannelKey, Matching, Receipt
 from canvass.traces.alignment.driven_member import DrivenMember, streams_from, term_of
-from canvass.traces.alignment.moves import PROCESS_END, Move, receive
-from canvass.traces.alignment.replay import UNBOUNDED, PositionBounds, Step, leads_closed
-from canvass.traces.alignment.windows import SLOTS, Windows, positions_in
+from canvass.traces.alignment.possible_steps import PROCESS_END, Move, receive
+from canvass.traces.alignment.replay import UNBOUNDED, PathStep, PositionBounds, leads_closed
+from canvass.traces.alignment.send_windows import SLOTS, Windows, positions_in
 
 _CLOSED: Final = ElectionState.CLOSED
 
@@ -59,7 +59,7 @@ class Conflict:
 
 
 @dataclass(slots=True)
-class Carried:
+class SegmentEnd:
     """The situation at the end of a segment, with which the next one begins.
 
     Parameters
@@ -204,7 +204,7 @@ class DrivenCluster:
         self,
         windows: Mapping[int, Windows],
         matching: Matching,
-        carried: Carried | None = None,
+        carried: SegmentEnd | None = None,
         *,
         awaits_starts: bool = True,
     ) -> None:
@@ -247,7 +247,7 @@ class DrivenCluster:
         if carried is not None:
             self._carry(carried)
 
-    def _carry(self, carried: Carried) -> None:
+    def _carry(self, carried: SegmentEnd) -> None:
         """Begin with the situation at the end of the segment before."""
         for i, live in self.members.items():
             live.frontier = 0  # Its trajectory begins with the state in which the segment ended.
@@ -261,11 +261,11 @@ class DrivenCluster:
                 one for one in unclaimed if type(one[1]).__name__ in self._silent_messages
             ]
 
-    def carried(self) -> Carried:
+    def carried(self) -> SegmentEnd:
         """The situation at the end of this segment."""
         members = self.members.items()
         channels = self._channels.items()
-        return Carried(
+        return SegmentEnd(
             {i: live.state for i, live in members},
             {i: live.published for i, live in members},
             {i: live.received for i, live in members},
@@ -386,7 +386,7 @@ class DrivenCluster:
             committed = min(committed, _said(announced, "commit_position", s.commit_position))
         return PositionBounds(min(bounds.recorded_position, published), committed, published)
 
-    def _append(self, live: DrivenMember, path: list[Step]) -> bool:
+    def _append(self, live: DrivenMember, path: list[PathStep]) -> bool:
         """Make silent steps the next ones of a member, after the steps of others that they need.
 
         False if the message that a step receives cannot be sent now. The steps before it are taken.
@@ -476,7 +476,7 @@ class DrivenCluster:
                 return self._append(leader, [step])
         return False
 
-    def _report_before_leaving(self, live: DrivenMember, step: Step) -> None:
+    def _report_before_leaving(self, live: DrivenMember, step: PathStep) -> None:
         """Send the silent messages of a member's state before the member leaves it in a step."""
         s, n = live.state, step.state
         if step.action == PROCESS_END or n.election_state is not s.election_state:
@@ -521,7 +521,7 @@ class DrivenCluster:
         upper = max(leader.bounds.publication_position, leader.state.publication_position)
         return leads_closed(leader.state, term) and position <= upper
 
-    def _has_copied(self, live: DrivenMember, step: Step) -> bool:
+    def _has_copied(self, live: DrivenMember, step: PathStep) -> bool:
         """Whether a member that copies a log has copied as much as its vote in a step shows.
 
         If it has not, it copies as much now, if possible, and reports that to its leader.

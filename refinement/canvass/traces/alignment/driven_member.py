@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
 from canvass.cluster.messages import AppendPosition, CommitPosition, Message
 from canvass.traces.alignment.channel_matching import Receipt
-from canvass.traces.alignment.moves import TICKS, Move
-from canvass.traces.alignment.replay import UNBOUNDED, PositionBounds, Step
-from canvass.traces.alignment.windows import Windows, keeps_phase, positions_in
+from canvass.traces.alignment.possible_steps import TICKS, Move
+from canvass.traces.alignment.replay import UNBOUNDED, PathStep, PositionBounds
+from canvass.traces.alignment.send_windows import Windows, keeps_phase, positions_in
 from canvass.traces.layout import MAX_ID_DIGITS
 
 LOST: Final = 10**MAX_ID_DIGITS - 1
@@ -92,7 +92,7 @@ class RunStep(Struct):
     replaced: str = ""
 
 
-class Report(NamedTuple):
+class PositionReport(NamedTuple):
     """How a leader knows that a member has recorded a position. The least report is the likeliest.
 
     Parameters
@@ -119,7 +119,7 @@ class Report(NamedTuple):
     message: Message | None
 
 
-def likeliness(report: Report) -> tuple[object, ...]:
+def likeliness(report: PositionReport) -> tuple[object, ...]:
     """The order of reports. Messages have none."""
     return report[:-1]
 
@@ -191,15 +191,15 @@ class DrivenMember:
         bounds = self.windows.bounds
         return self.limit(self, bounds[max(self.frontier, 0)] if bounds else PositionBounds())
 
-    def next_step(self) -> Step | None:
+    def next_step(self) -> PathStep | None:
         """The next step of its trajectory, or None at its end."""
         steps, after = self.windows.steps, self.frontier + 1
         return steps[after] if after < min(len(steps), self.end) else None
 
-    def try_step(self, action: str, given: Input = NO_INPUT) -> Step | None:
+    def try_step(self, action: str, given: Input = NO_INPUT) -> PathStep | None:
         """A step of the core from the present state, or None if it is not possible."""
         outcome = self.windows.moves.take(self.state, action, given)
-        return None if outcome is None else Step(action, given, outcome)
+        return None if outcome is None else PathStep(action, given, outcome)
 
     def take(self, action: str, given: Input = NO_INPUT) -> bool:
         """Take a step if it is possible; false if it is not."""
@@ -208,7 +208,7 @@ class DrivenMember:
             self.append(step)
         return step is not None
 
-    def append(self, step: Step, sender: int = -1, number: int = -1) -> None:
+    def append(self, step: PathStep, sender: int = -1, number: int = -1) -> None:
         """Make a step the next one of the run.
 
         ``sender`` and ``number`` are those of the message that it receives.
@@ -237,9 +237,9 @@ class DrivenMember:
             for place, (to, message) in enumerate(sends, first):
                 self.on_send(self.member_id, to, message, place)
 
-    def record_own(self, recorded: int) -> list[Step] | None:
+    def record_own(self, recorded: int) -> list[PathStep] | None:
         """The steps by which a leader writes and records up to a position; None if impossible."""
-        path: list[Step] = []
+        path: list[PathStep] = []
         s, given = self.state, Input(position=recorded)
         for action, now in (
             ("AppendEntry", s.publication_position),
@@ -250,11 +250,13 @@ class DrivenMember:
             outcome = self.windows.moves.take(s, action, given)
             if outcome is None:
                 return None
-            path.append(Step(action, given, outcome))
+            path.append(PathStep(action, given, outcome))
             s = outcome.next
         return path
 
-    def find(self, to: int, wanted: Receipt, receipts: Callable[[], Iterable[Move]]) -> list[Step]:
+    def find(
+        self, to: int, wanted: Receipt, receipts: Callable[[], Iterable[Move]]
+    ) -> list[PathStep]:
         """The shortest sequence of silent steps whose last one sends the message of a receipt.
 
         Open positions get the numbers of the message. The steps may include the inferred
@@ -268,10 +270,10 @@ class DrivenMember:
         bounds = self.bounds
         committed = max(bounds.commit_position, start.commit_position)
         received = cache(lambda: list(receipts()))
-        level: list[tuple[Member, list[Step]]] = [(start, [])]
+        level: list[tuple[Member, list[PathStep]]] = [(start, [])]
         seen: set[Member] = set()
         for _ in range(FIND_DEPTH + 1):
-            following: list[tuple[Member, list[Step]]] = []
+            following: list[tuple[Member, list[PathStep]]] = []
             for s, path in level:
                 if s in seen:
                     continue
@@ -283,7 +285,7 @@ class DrivenMember:
                         continue
                     if outcome.next.commit_position > committed:
                         continue
-                    grown = [*path, Step(action, given, outcome)]
+                    grown = [*path, PathStep(action, given, outcome)]
                     if any(
                         send.to == to and wanted.accepts(send.message) for send in outcome.sends
                     ):
@@ -314,12 +316,12 @@ class DrivenMember:
 
     def reports(
         self, to: int, kind: type[Message], position: int
-    ) -> tuple[list[Step], Message] | None:
+    ) -> tuple[list[PathStep], Message] | None:
         """The steps by which the member sends a message of a kind now, and the message.
 
         It records up to ``position`` before. None if it cannot send such a message.
         """
-        path: list[Step] = []
+        path: list[PathStep] = []
         s, bounds = self.state, self.bounds
         copies = s.election_state is ElectionState.FOLLOWER_LOG_REPLICATION
         known = max(position, s.recorded_position)
@@ -329,7 +331,7 @@ class DrivenMember:
             given = Input(position=position)
             outcome = self.windows.moves.take(s, "RecordLog", given)
             if outcome is not None:
-                path.append(Step("RecordLog", given, outcome))
+                path.append(PathStep("RecordLog", given, outcome))
                 s = outcome.next
         for action, given in self.windows.sending(s, kind):
             outcome = self.windows.moves.take(s, action, given)
@@ -337,10 +339,10 @@ class DrivenMember:
                 continue
             for send in outcome.sends:
                 if send.to == to and type(send.message) is kind:
-                    return [*path, Step(action, given, outcome)], send.message
+                    return [*path, PathStep(action, given, outcome)], send.message
         return None
 
-    def inputs(self, step: Step) -> Iterator[Input]:
+    def inputs(self, step: PathStep) -> Iterator[Input]:
         """The input of a step of the trajectory, and its variants."""
         given, s = step.given, self.state
         leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
@@ -360,7 +362,7 @@ class DrivenMember:
                 yield replace(given, interval=True)
                 yield replace(given, accepted=self.windows.moves.all)
 
-    def agrees(self, step: Step, after: Member) -> bool:
+    def agrees(self, step: PathStep, after: Member) -> bool:
         """Whether the state after a step agrees with that of the trajectory, without open
         positions.
         """

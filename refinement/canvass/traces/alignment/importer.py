@@ -23,7 +23,7 @@ from canvass.traces.aeron_log.logs import read_clusters
 from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.membership import noted_beside
 from canvass.traces.aeron_log.records import TruncatedLine
-from canvass.traces.alignment.alignment import Alignment, ImportFault, Place, align
+from canvass.traces.alignment.alignment import Alignment, ImportFault, LineReason, align
 from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter, Share, add_up
 from canvass.traces.releases import LogReleases, releases_of
@@ -224,9 +224,9 @@ class ImportSummary(Struct, rename=wire_name):
     """One sentence for each gap, missing log and place where the search stopped."""
     disk_replaced: list[DiskReplaced]
     """The disks that were changed from outside."""
-    contradiction: Place | None
+    contradiction: LineReason | None
     """The false line with which the run ends."""
-    stopped: Place | None
+    stopped: LineReason | None
     """The line before which the run ends, as the search reached its limit there."""
     seconds: float
     lines_per_second: int

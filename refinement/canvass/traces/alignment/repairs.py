@@ -29,9 +29,9 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ProcessStart
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.member_lines import INFERRED, is_start
-from canvass.traces.alignment.moves import PROCESS_END
+from canvass.traces.alignment.possible_steps import PROCESS_END
 from canvass.traces.alignment.replaced_disk import other_disks
-from canvass.traces.alignment.replay import Path, Repair, Replay, Step, Trajectory
+from canvass.traces.alignment.replay import Path, PathStep, Repair, Replay, Trajectory
 
 BACK: Final = 4
 """The number of earlier lines at which a repair is tried, too."""
@@ -54,7 +54,7 @@ class Repairs:
     def __init__(self, replay: Replay) -> None:
         self._replay, self._lines = replay, replay.lines
 
-    def cheapest(self, steps: list[Step], k: int) -> Repair | None:
+    def cheapest(self, steps: list[PathStep], k: int) -> Repair | None:
         """The cheapest repair of a trajectory that cannot meet line ``k``, or None.
 
         A line is called false only if all lines after it are met without it. No line is called
@@ -108,7 +108,7 @@ class Repairs:
             changes += self._lines.messages[path[-1].lines.start] is None
         return costs.HORIZON if is_passed and not changes else 0
 
-    def _candidates(self, steps: list[Step], k: int) -> Iterator[Repair]:
+    def _candidates(self, steps: list[PathStep], k: int) -> Iterator[Repair]:
         places = list(_places(steps, k))
         for length, line in places:
             state = steps[length - 1].state if length else self._replay.before
@@ -172,7 +172,7 @@ class Repairs:
             missing = sum(bool(step.gap) for step in path)
             yield Repair(costs.GAP + costs.MISSING_LINE * missing, length, path)
 
-    def _resynchronised(self, steps: list[Step], k: int) -> Iterator[Repair]:
+    def _resynchronised(self, steps: list[PathStep], k: int) -> Iterator[Repair]:
         """The member's state is taken from the next line that describes it.
 
         If that line contradicts itself, there is no such repair. A member that starts with less
@@ -199,7 +199,7 @@ class Repairs:
                         return
                 known = described_state(self._replay, state, record)
                 reason = f"lines are missing; the state is known again with {record.new_state}"
-                step = Step(
+                step = PathStep(
                     "ElectionInit" if record.new_state == "CANVASS" else "ElectionError",
                     NO_INPUT,
                     Outcome(known),
@@ -212,7 +212,7 @@ class Repairs:
                 return
 
 
-def _has_gap(steps: list[Step], length: int) -> bool:
+def _has_gap(steps: list[PathStep], length: int) -> bool:
     """Whether the process of step ``length`` has a gap before that step."""
     for step in reversed(steps[:length]):
         if step.gap or step.action == PROCESS_END:
@@ -227,7 +227,7 @@ def _begins(begun: records.NewElection, change: records.ElectionStateChange) -> 
     return is_alike and begun.append_position <= change.append_position
 
 
-def _places(steps: list[Step], k: int) -> Iterator[tuple[int, int]]:
+def _places(steps: list[PathStep], k: int) -> Iterator[tuple[int, int]]:
     """The places where a repair is tried: the number of steps kept, and the next line."""
     yield len(steps), k
     found = 0

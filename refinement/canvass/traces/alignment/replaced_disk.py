@@ -16,15 +16,15 @@ from canvass.cluster.recording_log import last_term
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log.records import ElectionStateChange
 from canvass.traces.alignment import costs
-from canvass.traces.alignment.moves import PROCESS_END
+from canvass.traces.alignment.possible_steps import PROCESS_END
 from canvass.traces.alignment.printing import count_logged, logged_lines
-from canvass.traces.alignment.replay import Repair, Replay, Step
+from canvass.traces.alignment.replay import PathStep, Repair, Replay
 
 _CANDIDATE: Final = "candidate term"
 
 
 def other_disks(
-    replay: Replay, steps: list[Step], change: ElectionStateChange, index: int, gap: str
+    replay: Replay, steps: list[PathStep], change: ElectionStateChange, index: int, gap: str
 ) -> list[Repair]:
     """The starts with another disk, one for each disk that the member can have found.
 
@@ -53,13 +53,13 @@ def other_disks(
         assert outcome is not None
         printed = logged_lines(lines.vocabulary, "Restart", found, outcome)
         met = range(index, index + count_logged(lines, printed, index))
-        step = Step("Restart", NO_INPUT, outcome, met, gap, replaced=replaced)
+        step = PathStep("Restart", NO_INPUT, outcome, met, gap, replaced=replaced)
         repairs += [Repair(cost, len(steps), (step,))] if met else []
     return repairs
 
 
 def _disks(
-    replay: Replay, steps: list[Step], s: Member, change: ElectionStateChange, candidate: int
+    replay: Replay, steps: list[PathStep], s: Member, change: ElectionStateChange, candidate: int
 ) -> list[Member]:
     """The disks that a member can have found, the likeliest first.
 

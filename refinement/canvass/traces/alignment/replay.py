@@ -26,9 +26,9 @@ from canvass.cluster.quorum import is_quorum
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log.records import ProcessStart, unaligned
-from canvass.traces.alignment.facts import ClusterFacts
+from canvass.traces.alignment.cluster_facts import ClusterFacts
 from canvass.traces.alignment.member_lines import MemberLines
-from canvass.traces.alignment.moves import PROCESS_END, Move, Moves, receive
+from canvass.traces.alignment.possible_steps import PROCESS_END, Move, Moves, receive
 from canvass.traces.alignment.printing import PrintedLine, count_logged, logged_lines
 
 DEPTH: Final = 6
@@ -56,7 +56,7 @@ UNBOUNDED: Final = 1 << 60
 _CLOSED: Final = ElectionState.CLOSED
 
 
-class Step(Struct):
+class PathStep(Struct):
     """One step of a trajectory.
 
     Parameters
@@ -118,7 +118,7 @@ class Step(Struct):
         return self.given.message is not None and not self.lines
 
 
-Path: TypeAlias = tuple[Step, ...]
+Path: TypeAlias = tuple[PathStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Repair:
 
 
 FindMoves: TypeAlias = Callable[[Member], Iterable[Move]]
-FindRepair: TypeAlias = Callable[[list[Step], int], Repair | None]
+FindRepair: TypeAlias = Callable[[list[PathStep], int], Repair | None]
 """Finds the repair of a trajectory, given its steps and the index of the line that is not met."""
 
 
@@ -167,7 +167,7 @@ class Trajectory:
 
     lines: MemberLines
     before: Member
-    steps: list[Step] = field(default_factory=list)
+    steps: list[PathStep] = field(default_factory=list)
     stopped: int = 0
 
     @property
@@ -203,7 +203,7 @@ class Trajectory:
         m, state = self.lines.messages[line], self.state_before(at)
         action, given = ("", NO_INPUT) if m is None else (f"On{type(m).__name__}", Input(message=m))
         lines = range(line, line + 1)
-        steps[at:] = [Step(action, given, Outcome(state), lines, false=reason)]
+        steps[at:] = [PathStep(action, given, Outcome(state), lines, false=reason)]
         self.stopped = line + 1
 
     def state_before(self, index: int) -> Member:
@@ -240,9 +240,9 @@ class Replay:
         self,
         s: Member,
         moves: FindMoves,
-        passes: Callable[[Step, list[PrintedLine]], bool],
+        passes: Callable[[PathStep, list[PrintedLine]], bool],
         depth: int,
-    ) -> Iterator[tuple[Path, Step, list[PrintedLine]]]:
+    ) -> Iterator[tuple[Path, PathStep, list[PrintedLine]]]:
         """Sequences of steps, the shortest first. Each item has the steps before the last one, the
         last step, and the lines that this step prints.
 
@@ -260,7 +260,7 @@ class Replay:
                     outcome = self.moves.take(at, action, given)
                     if outcome is None:
                         continue
-                    step = Step(action, given, outcome)
+                    step = PathStep(action, given, outcome)
                     printed = logged_lines(self.lines.vocabulary, action, at, outcome)
                     yield path, step, printed
                     if outcome.next not in seen and passes(step, printed):
@@ -273,14 +273,14 @@ class Replay:
 
     def _first_printed(
         self, s: Member, k: int, receipt: Message | None, depth: int
-    ) -> Iterator[tuple[Path, Step, list[PrintedLine]]]:
+    ) -> Iterator[tuple[Path, PathStep, list[PrintedLine]]]:
         """Sequences of silent steps, with a last step that may print lines or receive a message."""
         received = [] if receipt is None else [receive(receipt, self.moves.all)]
 
         def moves(at: Member) -> Iterable[Move]:
             return chain(received, self.moves.silent(at, k, self._silent_messages))
 
-        def passes(step: Step, printed: list[PrintedLine]) -> bool:
+        def passes(step: PathStep, printed: list[PrintedLine]) -> bool:
             return not printed and (receipt is None or step.given.message is not receipt)
 
         return self._walk(s, moves, passes, depth)
@@ -353,7 +353,7 @@ class Replay:
         """Sequences of steps that meet line ``k`` if other lines are missing before it."""
         tried, found = {s}, 0
 
-        def passes(step: Step, printed: list[PrintedLine]) -> bool:
+        def passes(step: PathStep, printed: list[PrintedLine]) -> bool:
             return step.given.message is not None or count_logged(self.lines, printed, k) <= 0
 
         def moves(at: Member) -> Iterable[Move]:
@@ -384,7 +384,7 @@ class Replay:
         state, k = self.before, 0
         trajectory = Trajectory(self.lines, self.before)
         steps = trajectory.steps
-        reached: list[Step] = []
+        reached: list[PathStep] = []
         choices: list[tuple[int, Member, Iterator[Path], int]] = []
         furthest = tries = spent = repaired = 0
         count = len(self.lines.records)
@@ -393,7 +393,7 @@ class Replay:
                 trajectory.end_with(k, f"{what} is no position of a log")
                 return trajectory
             if isinstance(self.lines.records[k], ProcessStart):
-                steps.append(Step(PROCESS_END, NO_INPUT, Outcome(state), range(k, k + 1)))
+                steps.append(PathStep(PROCESS_END, NO_INPUT, Outcome(state), range(k, k + 1)))
                 k += 1
                 continue
             paths = self.meet(state, k)
@@ -494,7 +494,7 @@ def upper_bounds(trajectory: Trajectory) -> list[PositionBounds]:
     return bounds
 
 
-def _most_copied(step: Step) -> int:
+def _most_copied(step: PathStep) -> int:
     """An upper bound of the append position of a member that passes over a request for votes.
 
     If its log were longer than the candidate's, it would refuse, and take over the candidate's
@@ -506,7 +506,7 @@ def _most_copied(step: Step) -> int:
     return m.log_position if m.log_leadership_term_id == s.log_leadership_term_id else UNBOUNDED
 
 
-def _note_written(steps: list[Step], bounds: list[PositionBounds]) -> None:
+def _note_written(steps: list[PathStep], bounds: list[PositionBounds]) -> None:
     """Note how far leaders must have written: as far as followers reported in the same term."""
     term, written = NULL_VALUE, NULL_VALUE
     for step, bound in zip(steps, bounds, strict=True):

@@ -36,16 +36,16 @@ from canvass.traces.alignment.driven_cluster import Channel, Conflict, DrivenClu
 from canvass.traces.alignment.driven_member import (
     LOST,
     DrivenMember,
-    Report,
+    PositionReport,
     likeliness,
     streams_from,
     term_of,
 )
 from canvass.traces.alignment.member_lines import FOREVER
-from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, receive
+from canvass.traces.alignment.possible_steps import ASSUME_COMMIT, PROCESS_END, receive
 from canvass.traces.alignment.printing import count_logged, logged_lines
-from canvass.traces.alignment.replay import UNBOUNDED, Step, is_reported_by_quorum, leads_closed
-from canvass.traces.alignment.windows import AFTER, SLOTS, Windows, positions_in
+from canvass.traces.alignment.replay import UNBOUNDED, PathStep, is_reported_by_quorum, leads_closed
+from canvass.traces.alignment.send_windows import AFTER, SLOTS, Windows, positions_in
 
 _CLOSED: Final = ElectionState.CLOSED
 
@@ -59,7 +59,7 @@ _GROWN: Final = {
 """For each of these actions the position of the state that it raises to that of its input."""
 
 
-def _is_done(s: Member, step: Step) -> bool:
+def _is_done(s: Member, step: PathStep) -> bool:
     """Whether a step has no effect any more, as earlier steps had the same effect."""
     quantity = _GROWN.get(step.action)
     if quantity is not None:
@@ -73,7 +73,7 @@ def _is_done(s: Member, step: Step) -> bool:
     return step.action == PROCESS_END
 
 
-def _first_repair(steps: Sequence[Step], start: int) -> int:
+def _first_repair(steps: Sequence[PathStep], start: int) -> int:
     """The first step from ``start`` on with a gap or a false line, or the number of steps."""
     found = (at for at in range(start, len(steps)) if steps[at].gap or steps[at].false)
     return next(found, len(steps))
@@ -151,7 +151,7 @@ class Schedule(DrivenCluster):
         due, after = live.windows.next_line_ns, live.frontier + 1
         return due[after] if after < len(due) else FOREVER
 
-    def _can_advance(self, live: DrivenMember, step: Step) -> bool:
+    def _can_advance(self, live: DrivenMember, step: PathStep) -> bool:
         """Whether a member can take its next step, after others did what the step needs.
 
         Others send the message that it receives, and serve the catch-up that it asks for.
@@ -281,7 +281,7 @@ class Schedule(DrivenCluster):
             and not is_reported_by_quorum(live.member_id, s, m.log_position)
         )
 
-    def _take(self, live: DrivenMember, step: Step) -> None:
+    def _take(self, live: DrivenMember, step: PathStep) -> None:
         """Take the next step of a member's trajectory, if it is possible now."""
         self._prepare(live, step)
         if self._silent_messages:
@@ -307,7 +307,7 @@ class Schedule(DrivenCluster):
         live.frontier += 1
         self._after_step(live, step)
 
-    def _after_step(self, live: DrivenMember, step: Step) -> None:
+    def _after_step(self, live: DrivenMember, step: PathStep) -> None:
         """After a restart, drop silent messages; after a receipt, let a leader commit."""
         if step.action == "Restart":
             for (_, j), channel in self._channels.items():
@@ -317,7 +317,7 @@ class Schedule(DrivenCluster):
         if leads and step.given.message is not None:
             self._commit(live)
 
-    def _take_false(self, live: DrivenMember, step: Step) -> None:
+    def _take_false(self, live: DrivenMember, step: PathStep) -> None:
         """End a member's run with an impossible step that stands for a false line."""
         m = step.given.message
         outcome = Outcome(live.state)
@@ -326,9 +326,9 @@ class Schedule(DrivenCluster):
             live.gap = False  # After a gap, nothing is checked of a step without a message.
             closed = live.state.election_state is _CLOSED
             action = "ElectionInit" if closed else "EnterElection"
-            live.append(Step(action, NO_INPUT, outcome, step.lines))
+            live.append(PathStep(action, NO_INPUT, outcome, step.lines))
             return
-        live.append(Step(step.action, step.given, outcome, step.lines), sender)
+        live.append(PathStep(step.action, step.given, outcome, step.lines), sender)
 
     def _other_sender(self, live: DrivenMember, m: Message) -> int:
         """The sender that a false message gets in the run: its own, or one whose log has no gap.
@@ -340,7 +340,7 @@ class Schedule(DrivenCluster):
         known = (j for j in candidates if j in self.members and j != live.member_id)
         return next((j for j in known if not self.windows[j].trajectory.has_gap), NULL_VALUE)
 
-    def _take_informed(self, live: DrivenMember, step: Step) -> bool:
+    def _take_informed(self, live: DrivenMember, step: PathStep) -> bool:
         """Take a leader's step after a silent report that it receives now; false if none helps."""
         i = live.member_id
         if live.state.leader_member_id != i or "AppendPosition" not in self._silent_messages:
@@ -356,11 +356,11 @@ class Schedule(DrivenCluster):
                 return True
         return False
 
-    def _take_step(self, live: DrivenMember, step: Step) -> bool:
+    def _take_step(self, live: DrivenMember, step: PathStep) -> bool:
         i, t = live.member_id, live.frontier + 1
         s, lines = live.state, live.windows.trajectory.lines
         best: tuple[int, int] | None = None
-        chosen: Step | None = None
+        chosen: PathStep | None = None
         wanted = self._wanted.get((i, t))
         actual = step.given.message
         if wanted is not None:
@@ -449,7 +449,7 @@ class Schedule(DrivenCluster):
             if target < 0:
                 high_committed = min(high_committed, position)
         reported = max((r.log_position for r in s.members), default=0)
-        best: list[Step] = []
+        best: list[PathStep] = []
         reached = s.commit_position
         high_written = max(bounds.publication_position, s.publication_position)
         wanted = min(reported, high_recorded, high_written)
@@ -464,7 +464,7 @@ class Schedule(DrivenCluster):
             note = Input(active=frozenset({live.member_id}))
             noted = windows.moves.take(at, "UpdateLeaderPosition", note)
             if noted is not None and noted.next.commit_position == at.commit_position:
-                path.append(Step("UpdateLeaderPosition", note, noted))
+                path.append(PathStep("UpdateLeaderPosition", note, noted))
                 at = noted.next
             limit = high_committed if target < 0 else min(high_committed, target)
             likely = windows.likely(at)
@@ -512,17 +512,18 @@ class Schedule(DrivenCluster):
         live.take("UpdateLeaderPosition", Input(active=frozenset({live.member_id})))
         return live.take("UpdateLeaderPosition", Input(active=frozenset(counted)))
 
-    def _report_of(self, live: DrivenMember, j: int, position: int) -> Report | None:
+    def _report_of(self, live: DrivenMember, j: int, position: int) -> PositionReport | None:
         """The report by which a leader counts member ``j`` for a position, or None.
 
-        The core decides whether a report counts. The order of `Report` decides between several.
+        The core decides whether a report counts. The order of `PositionReport` decides between
+        several.
         """
         i, s = live.member_id, live.state
         term, rules = term_of(s), live.windows.moves.rules
         asks = any(isinstance(m, CanvassPosition) for _, m in self._available(i, j))
         answers = self._channels[i, j].pending(NewLeadershipTerm, term) is not None
         awaits = asks and answers and s.election_state is _CLOSED
-        found: list[Report] = []
+        found: list[PositionReport] = []
         for m in (None, *self._reported(i, j, [position])):
             received = None if m is None else live.try_step(*receive(m))
             if m is not None and received is None:
@@ -533,7 +534,7 @@ class Schedule(DrivenCluster):
                 is_older = record.leadership_term_id != term
                 is_new = m is not None
                 overtakes = awaits and is_new and not isinstance(m, CanvassPosition)
-                found.append(Report(overtakes, is_older, is_new, record.log_position, j, m))
+                found.append(PositionReport(overtakes, is_older, is_new, record.log_position, j, m))
         return min(found, key=likeliness, default=None)
 
     def pending_commits(self, live: DrivenMember) -> list[int]:
@@ -572,7 +573,7 @@ class Schedule(DrivenCluster):
             if head.earliest // SLOTS <= t and live.windows.slot(t, j, m) >= 0:
                 self._reach(live, m)
 
-    def _prepare(self, live: DrivenMember, step: Step) -> None:
+    def _prepare(self, live: DrivenMember, step: PathStep) -> None:
         """Let a leader write what it must have written before a step: before it records it, or
         leaves its term.
         """
@@ -599,9 +600,9 @@ class Schedule(DrivenCluster):
 
 def _greatest_commit(
     windows: Windows, s: Member, reached: int, limit: int, sets: list[frozenset[int]]
-) -> Step | None:
+) -> PathStep | None:
     """The duty cycle in which a closed leader commits most, from ``reached`` up to ``limit``."""
-    found: Step | None = None
+    found: PathStep | None = None
     for active in sets:
         given = Input(active=active)
         outcome = windows.moves.take(s, "UpdateLeaderPosition", given)
@@ -609,7 +610,7 @@ def _greatest_commit(
             continue
         commit = outcome.next.commit_position
         if reached < commit <= limit:
-            reached, found = commit, Step("UpdateLeaderPosition", given, outcome)
+            reached, found = commit, PathStep("UpdateLeaderPosition", given, outcome)
         if reached == limit:
             break
     return found

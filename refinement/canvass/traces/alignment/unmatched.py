@@ -25,8 +25,8 @@ from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import Matching, Receipt
 from canvass.traces.alignment.completeness import IN_STEP_NS
 from canvass.traces.alignment.member_lines import MemberLines
-from canvass.traces.alignment.moves import PROCESS_END
-from canvass.traces.alignment.windows import SLOTS, Windows, sends_message
+from canvass.traces.alignment.possible_steps import PROCESS_END
+from canvass.traces.alignment.send_windows import SLOTS, Windows, sends_message
 
 NEAR: Final = 8
 """The number of lines before a gap of which one may be false instead."""

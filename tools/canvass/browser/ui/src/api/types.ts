@@ -152,7 +152,7 @@ export interface LaneMessage {
 }
 
 /** A field whose value differs before and after a step. */
-export interface Change {
+export interface FieldChange {
   readonly field: string;
   readonly before: string;
   readonly after: string;
@@ -318,7 +318,7 @@ export interface StepView {
   readonly sends: Json;
   readonly before: { readonly [name: string]: Json } | null;
   readonly after: { readonly [name: string]: Json };
-  readonly changes: readonly Change[];
+  readonly changes: readonly FieldChange[];
   readonly graph: InGraph | null;
   readonly graphPending: boolean;
   readonly divergence: string;
@@ -533,7 +533,7 @@ export interface OutEdge {
   readonly words: string;
   readonly given: Json;
   readonly sends: Json;
-  readonly changes: readonly Change[];
+  readonly changes: readonly FieldChange[];
 }
 
 /** A step that leads to a state. */
@@ -690,7 +690,7 @@ export interface CounterexampleState {
   readonly number: number;
   readonly action: string;
   readonly acting: string;
-  readonly changes: readonly Change[];
+  readonly changes: readonly FieldChange[];
   readonly tree: { readonly [name: string]: Json };
 }
 

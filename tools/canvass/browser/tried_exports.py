@@ -25,7 +25,7 @@ from canvass.browser.choices import LOST, Choice
 from canvass.browser.questions import bad_request
 from canvass.browser.runs import OpenRun
 from canvass.browser.tlc_questions import moment_after
-from canvass.browser.tried import Start, walk
+from canvass.browser.tried_steps import Start, walk
 from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message
@@ -37,7 +37,7 @@ from canvass.simulation.world import World
 from canvass.spec.files import module_folders
 from canvass.steps.oracle import constants_of
 from canvass.tlc.config import TlcConfig
-from canvass.tlc.given import from_python
+from canvass.tlc.constant_module import from_python
 from canvass.tlc.results import CheckResult, Outcome
 from canvass.tlc.runner import check
 from canvass.tlc.values import format_value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from canvass.conformance.verify import check_units
-from canvass.corpus.frame import verify
+from canvass.corpus.dataframe import verify
 from canvass.steps.answers import StepLookup
 from canvass.traces.arrow import ColumnError
 from canvass.traces.parquet import write_dataset

@@ -1,15 +1,15 @@
-"""Sequences for the checks of whole runs, put together from a few words."""
+"""Arrays for the checks of whole runs, put together from a few words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Items
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from canvass.conformance.causality import code
-from canvass.conformance.sequence import Sequence
+from canvass.conformance.run_arrays import RunArrays
 from canvass.traces.layout import ACTION_NAMES
 
 CLOSED = "CLOSED"
@@ -52,8 +52,8 @@ _OF_STATE = (
 )
 
 
-def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
-    """The happenings as a sequence; each member's are taken in the order given."""
+def arrays_of(happenings: Sequence[Happening], members: int) -> RunArrays:
+    """The happenings as arrays; each member's are taken in the order given."""
     ordered = [h for j in range(members) for h in happenings if h.member == j]
     steps: list[int] = []
     counts = [0] * members
@@ -64,13 +64,13 @@ def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
     votes = [(h, h.vote) for _, h in sent if h.vote is not None]
     last = {h.member: k for k, h in sent}
 
-    def numbers(values: Items[int], kind: type = np.int64) -> Any:
+    def numbers(values: Sequence[int], kind: type = np.int64) -> Any:
         return np.array(values, dtype=kind)
 
-    def codes(column: str, names: Items[str]) -> Any:
+    def codes(column: str, names: Sequence[str]) -> Any:
         return numbers([code(column, name) for name in names], np.int8)
 
-    return Sequence(
+    return RunArrays(
         member=numbers([h.member for h in ordered], np.int8),
         step=numbers(steps),
         action=numbers([ACTION_NAMES.index(h.action) for h in ordered], np.int8),
@@ -102,15 +102,15 @@ def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
 
 
 def exchanged(
-    sequence: Sequence,
-    receipts: Items[tuple[int, int, int]],
-    sends: Items[tuple[int, int, int, int]],
-) -> Sequence:
-    """A sequence with other messages.
+    arrays: RunArrays,
+    receipts: Sequence[tuple[int, int, int]],
+    sends: Sequence[tuple[int, int, int, int]],
+) -> RunArrays:
+    """Arrays with other messages.
 
     Parameters
     ----------
-    sequence
+    arrays
         All steps.
     receipts
         For each step the id of the message consumed, its sender, and its contents.
@@ -121,11 +121,11 @@ def exchanged(
     received, sent = received.reshape(-1, 3), sent.reshape(-1, 4)
     none = np.full(len(sent), -1, dtype=np.int64)
     return replace(
-        sequence,
+        arrays,
         received_id=received[:, 0].copy(),
         received_from=received[:, 1].astype(np.int8),
         received_hash=received[:, 2].copy(),
-        sends_of=np.bincount(sent[:, 0], minlength=len(sequence)).astype(np.int32),
+        sends_of=np.bincount(sent[:, 0], minlength=len(arrays)).astype(np.int32),
         send_id=sent[:, 1].copy(),
         send_to=sent[:, 2].astype(np.int8),
         send_hash=sent[:, 3].copy(),

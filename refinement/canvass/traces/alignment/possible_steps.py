@@ -34,7 +34,7 @@ from canvass.cluster.quorum import is_quorum
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log import records
-from canvass.traces.alignment.facts import TERM_ENTRY_BYTES, ClusterFacts
+from canvass.traces.alignment.cluster_facts import TERM_ENTRY_BYTES, ClusterFacts
 from canvass.traces.alignment.member_lines import (
     FOREVER,
     PRINTED_STEPS,

@@ -14,10 +14,9 @@ from functools import cached_property
 from itertools import combinations
 from typing import Final
 
-import msgspec
-
 from canvass.cluster.member import Member, Role, TermEntry
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.names import Record
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.quorum import quorum_size
 from canvass.cluster.rules import Rules
@@ -43,7 +42,7 @@ MAX_TERMS: Final = 500
 """The greatest number of terms with which elections are simulated; each term is replayed."""
 
 
-class Truncation(msgspec.Struct, frozen=True, rename="camel"):
+class Truncation(Record, frozen=True):
     """The bytes from ``start`` to ``end`` that a member's log loses when it joins a leader.
 
     Bytes before ``committed_until`` were committed. Bytes before ``possible_until`` are, or may
@@ -57,7 +56,7 @@ class Truncation(msgspec.Struct, frozen=True, rename="camel"):
     possible_until: int
 
 
-class Leadership(msgspec.Struct, frozen=True, rename="camel"):
+class Leadership(Record, frozen=True):
     """The consequences if a member leads.
 
     ``quorums`` has the sets of members with which it can win. ``refused`` has the reason for each
@@ -80,7 +79,7 @@ class Leadership(msgspec.Struct, frozen=True, rename="camel"):
         )
 
 
-class Outlook(msgspec.Struct, frozen=True, rename="camel"):
+class Outlook(Record, frozen=True):
     """The possible leaders, the members that cannot start or join, and the bounds of the search."""
 
     member_count: int

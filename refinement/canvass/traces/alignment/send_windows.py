@@ -46,11 +46,18 @@ from canvass.cluster.messages import (
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.transitions import with_record
 from canvass.traces.alignment.member_lines import FOREVER
-from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, TICKS, Move, Moves, receive
+from canvass.traces.alignment.possible_steps import (
+    ASSUME_COMMIT,
+    PROCESS_END,
+    TICKS,
+    Move,
+    Moves,
+    receive,
+)
 from canvass.traces.alignment.replay import (
     UNBOUNDED,
+    PathStep,
     PositionBounds,
-    Step,
     Trajectory,
     heard_of,
     leads_closed,
@@ -126,7 +133,7 @@ def keeps_phase(s: Member, action: str, outcome: Outcome) -> bool:
     return action == "Terminate" or _PHASE(outcome.next) == _PHASE(s)
 
 
-def _may_send(step: Step) -> bool:
+def _may_send(step: PathStep) -> bool:
     """Whether a step itself sends a message, perhaps with other numbers."""
     received = step.given.message
     if step.outcome.effects:

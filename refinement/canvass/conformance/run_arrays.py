@@ -1,15 +1,14 @@
 """Events laid out for the checks: the steps in them, and what checks of whole runs read of them.
 
 A step is checked alone: `steps_of` finds for each event the state before it. Causality and the
-safety monitors need all steps of a run, but little of each: a `Sequence` is much smaller than the
-events. `digest` makes it of a batch; `Sequence.split` separates the runs of a batch,
-`Sequence.joined` puts the parts of a run together. Nothing is checked here.
+safety monitors need all steps of a run, but little of each: `RunArrays` are much smaller than the
+events. `to_arrays` makes it of a batch; `RunArrays.split` separates the runs of a batch,
+`RunArrays.joined` puts the parts of a run together. Nothing is checked here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence as Parts
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
@@ -44,7 +43,7 @@ _WIDE: Final = (
 )
 _CODES: Final = ("module_state", "role", "election_state")
 _OF_SENDS: Final = ("send_id", "send_to", "send_hash", "vote_term", "vote_candidate", "commit_sent")
-"""The fields of a sequence with a row for each message sent."""
+"""The fields with a row for each message sent."""
 Narrow: TypeAlias = Any
 """Whole numbers in an array of 8, 16 or 32 bits each."""
 
@@ -67,7 +66,7 @@ def content_hashes(messages: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class RunArrays:
     """Events of one cluster size, in the order run, member, step.
 
     Members and codes have one byte: a run of 10^7 events takes 1.5 GB.
@@ -121,8 +120,8 @@ class Sequence:
         return len(self.step)
 
     @classmethod
-    def joined(cls, parts: list[Sequence]) -> Sequence:
-        """Join sequences; the parts are emptied, so that no two copies are in memory."""
+    def joined(cls, parts: list[RunArrays]) -> RunArrays:
+        """Join arrays; the parts are emptied, so that no two copies are in memory."""
         if len(parts) == 1:
             return parts[0]
         cells = {}
@@ -133,15 +132,15 @@ class Sequence:
             cells[name] = np.concatenate(columns.pop(name))
         return cls(**cells)
 
-    def split(self, bounds: Parts[int]) -> Iterator[Sequence]:
+    def split(self, bounds: Sequence[int]) -> Iterator[RunArrays]:
         """Give the events between one bound and the next, for all bounds."""
         sends, checksums = offsets_of(self.sends_of), offsets_of(self.checksums_of)
         for start, end in pairwise(bounds):
             places = dict.fromkeys(_OF_SENDS, slice(int(sends[start]), int(sends[end])))
             places["checksums"] = slice(int(checksums[start]), int(checksums[end]))
             rows = slice(start, end)
-            names = (field.name for field in fields(Sequence))
-            yield Sequence(*(getattr(self, name)[places.get(name, rows)] for name in names))
+            names = (field.name for field in fields(RunArrays))
+            yield RunArrays(*(getattr(self, name)[places.get(name, rows)] for name in names))
 
 
 def row_kind(count: int) -> type[np.signedinteger[Any]]:
@@ -154,8 +153,8 @@ def _narrow(cells: Ints) -> Narrow:
     return np.clip(cells, -1, np.iinfo(np.int8).max).astype(np.int8)
 
 
-def digest(columns: EventColumns) -> Sequence:
-    """Make the sequence of a batch."""
+def to_arrays(columns: EventColumns) -> RunArrays:
+    """Make the arrays of a batch."""
     sends, message, state = columns.sends, columns.message, columns.state
     peer, identity = MESSAGE_INDEX["peer"], MESSAGE_INDEX["id"]
     kind = sends[:, 0]
@@ -167,7 +166,7 @@ def digest(columns: EventColumns) -> Sequence:
     )
     of_state: dict[str, Any] = {name: state[:, STATE_INDEX[name]].copy() for name in _WIDE}
     of_state |= {name: state[:, STATE_INDEX[name]].astype(np.int8) for name in _CODES}
-    return Sequence(
+    return RunArrays(
         member=_narrow(columns.member),
         step=columns.step.copy(),
         action=columns.action.astype(np.int8),
@@ -193,14 +192,16 @@ def digest(columns: EventColumns) -> Sequence:
     )
 
 
-def rows_before(sequence: Sequence, *, empty: bool, replaced: Parts[tuple[int, int]] = ()) -> Ints:
+def rows_before(
+    arrays: RunArrays, *, empty: bool, replaced: Sequence[tuple[int, int]] = ()
+) -> Ints:
     """Give for each row the row before it in its stream.
 
     It is -1 for the first step of a member if disks are ``empty`` at the start, -2 if not known,
     ``REPLACED`` for the members and steps of ``replaced``.
     """
-    count = len(sequence)
-    member, step = sequence.member, sequence.step
+    count = len(arrays)
+    member, step = arrays.member, arrays.step
     first = np.where((step == 0) & empty, -1, -2)
     before = np.where(continues(step, member), np.arange(-1, count - 1), first)
     before = before.astype(row_kind(count))
@@ -242,7 +243,7 @@ def _coherent(columns: EventColumns) -> NDArray[np.bool_]:
 
 
 def steps_of(
-    columns: EventColumns, runs: Parts[Run], last: EventColumns | None = None
+    columns: EventColumns, runs: Sequence[Run], last: EventColumns | None = None
 ) -> StepColumns:
     """Give the steps that events record.
 

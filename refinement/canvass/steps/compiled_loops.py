@@ -43,10 +43,10 @@ _OWN: Final = Path(__file__).parent
 _TRACES: Final = Path(layout.__file__).parent
 _CLUSTER: Final = Path(member.__file__).parent
 _SOURCES: Final = (
-    *(_OWN / f"{name}.py" for name in ("frames", "jit", "kernel")),
+    *(_OWN / f"{name}.py" for name in ("action_fields", "compiled_loops", "kernel")),
     *(
         _OWN.parent / f"conformance/{name}.py"
-        for name in ("causality", "safety_monitors", "sequence")
+        for name in ("causality", "run_arrays", "safety_monitors")
     ),
     *(_TRACES / f"{name}.py" for name in ("actions", "layout")),
     *(_CLUSTER / f"{name}.py" for name in ("member", "messages")),

@@ -20,20 +20,20 @@ from canvass.cluster.member import NO_INPUT, ElectionState, Member
 from canvass.cluster.messages import Message
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
-from canvass.traces.alignment.driven_cluster import Carried, Conflict
+from canvass.traces.alignment.driven_cluster import Conflict, SegmentEnd
 from canvass.traces.alignment.member_lines import MemberLines
-from canvass.traces.alignment.moves import ASSUME_COMMIT, PROCESS_END, RESUME, TICKS, Moves
+from canvass.traces.alignment.possible_steps import ASSUME_COMMIT, PROCESS_END, RESUME, TICKS, Moves
 from canvass.traces.alignment.printing import count_logged, logged_lines, printed_lines
 from canvass.traces.alignment.repairs import Repairs
-from canvass.traces.alignment.replay import Replay, Step, Trajectory
+from canvass.traces.alignment.replay import PathStep, Replay, Trajectory
 from canvass.traces.alignment.schedule import Schedule
+from canvass.traces.alignment.send_windows import Windows
 from canvass.traces.alignment.unmatched import (
     decide_near_gaps,
     decide_recorded,
     decide_term_entries,
     decide_unmatched,
 )
-from canvass.traces.alignment.windows import Windows
 
 ROUNDS: Final = 60
 """The most rounds in which impossible inferred receipts are replaced."""
@@ -70,7 +70,7 @@ class Segment:
     """
 
     lines: dict[int, MemberLines]
-    carried: Carried | None = None
+    carried: SegmentEnd | None = None
     ends: dict[int, int] = field(default_factory=dict)
     unread: frozenset[int] = frozenset()
 
@@ -351,7 +351,7 @@ def _with_early_ticks(best: Solution, segment: Segment) -> Solution:
     return best
 
 
-def _election_start(steps: list[Step], at: int) -> int:
+def _election_start(steps: list[PathStep], at: int) -> int:
     """The last step before the election that step ``at`` belongs to, or follows."""
     closed = ElectionState.CLOSED
     while at > 0 and steps[at].state.election_state is closed:
@@ -374,7 +374,7 @@ def replayed(replay: Replay) -> Windows:
     """Replay one member, and make its send windows."""
     trajectory = replay.run(Repairs(replay).cheapest)
     if replay.start is not None:
-        trajectory.steps.insert(0, Step(RESUME, NO_INPUT, Outcome(replay.before)))
+        trajectory.steps.insert(0, PathStep(RESUME, NO_INPUT, Outcome(replay.before)))
     move_left(trajectory, replay.moves)
     return Windows(trajectory, replay.moves)
 
@@ -444,7 +444,9 @@ def with_early_ticks(trajectory: Trajectory, moves: Moves, since: int = 0) -> Tr
     return trajectory if moved else None
 
 
-def _inserted(steps: list[Step], place: int, lines: MemberLines, moves: Moves) -> list[Step] | None:
+def _inserted(
+    steps: list[PathStep], place: int, lines: MemberLines, moves: Moves
+) -> list[PathStep] | None:
     """The steps from ``place`` on, with a duty cycle added before them, after a change of state."""
     s = steps[place - 1].state
     earlier = steps[place - 2].state if place > 1 else None
@@ -455,11 +457,11 @@ def _inserted(steps: list[Step], place: int, lines: MemberLines, moves: Moves) -
     outcome = moves.take(s, action, NO_INPUT)
     if outcome is None or outcome.next == s or printed_lines(action, s, outcome):
         return None
-    first = [Step(action, NO_INPUT, outcome), steps[place]]
+    first = [PathStep(action, NO_INPUT, outcome), steps[place]]
     return _taken_first(first, steps[place].state, steps[place + 1 :], lines, moves, s)
 
 
-def _can_wait(steps: list[Step], at: int, state: ElectionState) -> bool:
+def _can_wait(steps: list[PathStep], at: int, state: ElectionState) -> bool:
     """Whether a step begins in an election state, and a duty cycle may be moved before it."""
     step = steps[at]
     if step.action in _FIXED or step.action == TICKS[state] or step.resynchronised or step.gap:
@@ -468,19 +470,19 @@ def _can_wait(steps: list[Step], at: int, state: ElectionState) -> bool:
 
 
 def _taken_first(
-    first: list[Step],
+    first: list[PathStep],
     reached: Member,
-    rest: Iterable[Step],
+    rest: Iterable[PathStep],
     lines: MemberLines,
     moves: Moves,
     s: Member,
-) -> list[Step] | None:
+) -> list[PathStep] | None:
     """The steps ``first`` from a state, then steps of ``rest`` until the old state is reached.
 
     The old state after ``first`` is ``reached``. None if one of the steps is impossible now, or
     prints other lines.
     """
-    taken: list[Step] = []
+    taken: list[PathStep] = []
     for step in chain(first, rest):
         if step.is_given or step.false:
             return None
