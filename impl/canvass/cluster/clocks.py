@@ -1,7 +1,8 @@
-"""A member's clocks: when it last heard, sent and changed, and which facts of an input follow.
+"""A member's clocks: when it last received and sent messages, and when it changed its state.
 
-Only this module and the duty cycle know times; the core is given facts. A clock has the name of
-Aeron's field if there is one.
+Only this module and the duty cycle know times. From the clocks follow the facts in a step's input,
+such as "the deadline has passed", and the core sees only these. A clock has the name of Aeron's
+field if there is one.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Clocks:
         self._progress_ns = 0
 
     def active(self) -> frozenset[int]:
-        """The members heard of within the heartbeat timeout (``ClusterMember.isActive``)."""
+        """The members heard from within the heartbeat timeout (``ClusterMember.isActive``)."""
         since = self.now_ns - self._timing.leader_heartbeat_timeout_ns
         return frozenset(j for j, heard in enumerate(self.heard_ns) if heard > since)
 
@@ -98,10 +99,11 @@ class Clocks:
                 self.replication_deadline_ns = self.now_ns + timeout_ns
 
     def _would_follow(self, s: Member, m: NewLeadershipTerm | CommitPosition) -> bool:
-        """Whether a message of a leader keeps a member that canvasses from becoming a candidate.
+        """Whether a leader's message keeps a canvassing member from becoming a candidate.
 
-        Hardened against HZ3, a member does not follow a leader of an older term than it has voted
-        in. If the leader has no quorum for this reason, the members must not wait for it.
+        Every such message does, unless the rules are hardened against HZ3. Then a member does not
+        follow a leader whose term is below its own candidate term. A leader that has no quorum for
+        this reason must not make the members wait for it.
         """
         canvasses = is_at(s, ElectionState.CANVASS) and self._rules.is_hardened("HZ3")
         return not canvasses or m.leadership_term_id >= s.candidate_term_id
@@ -187,8 +189,9 @@ class Clocks:
         return self.now_ns >= self.last_update_ns + self._timing.leader_heartbeat_interval_ns
 
     def commit_interval(self, reached: int) -> bool:
-        """Whether a leader in its election publishes the quorum position ``reached``: it has risen,
-        or an interval has passed.
+        """Whether a leader in its election publishes the quorum position ``reached``.
+
+        It does if the position has risen, or if it is unchanged and an interval has passed.
         """
         if reached != self.last_published_commit_position:
             return reached > self.last_published_commit_position

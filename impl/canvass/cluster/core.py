@@ -99,7 +99,7 @@ def step(rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | No
         A key of `ACTIONS`.
     x
         What the step consumes. The action ignores fields that it does not read. A message may name
-        members of the cluster only.
+        only members of the cluster.
 
     Returns
     -------

@@ -6,7 +6,7 @@ input, and a port (`canvass.cluster.ports`) reaches everything outside. The core
 does.
 
 Sessions, timers, messages of services and control toggles belong to the consensus module behind the
-port (`canvass.node.consensus_module`), the mark file to its process.
+port (`canvass.node.consensus_module`). The mark file belongs to the module's process.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Termination:
         self._count, self._deadline_ns = member_count, deadline_ns
 
     def on_message(self, message: Message) -> None:
-        """Note the sender of a `TerminationAck`; ignore other messages."""
+        """Note the sender of a `TerminationAck` of this term; ignore other messages."""
         if isinstance(message, TerminationAck) and message.leadership_term_id == self.term:
             self._ended.add(message.member_id)
 
@@ -103,7 +103,7 @@ class DutyCycle:
     member
         The protocol state.
     clocks
-        When the member last heard, sent and changed.
+        When the member last received and sent messages, and when it changed its state.
     slow_tick_deadline_ns
         When the next slow tick work is due.
     """
@@ -313,8 +313,8 @@ class DutyCycle:
         return taken or worked
 
     def _report(self) -> bool:
-        """Take the step of a state that reports the recorded position: once an interval, and when
-        the position changes.
+        """Take the step of the election state. It reports the recorded position once an interval,
+        and whenever the position has risen.
         """
         position = self.member.recorded_position
         due = self.clocks.append_interval(position)
@@ -347,7 +347,10 @@ class DutyCycle:
         return self._report() or worked
 
     def _follower_sends(self) -> bool:
-        """Take a step once the transport accepts its message. The election fails at a deadline."""
+        """Take the step of the election state once the transport accepts its message.
+
+        The election fails if the state has lasted for a heartbeat timeout.
+        """
         if self._port.accepts(self.member.leader_member_id):
             return self._tick(interval=False, timeout=False)
         return self.clocks.is_overdue() and self._take("ElectionError")

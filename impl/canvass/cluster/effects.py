@@ -6,8 +6,8 @@ its own message after the restart.
 
 The state after a step holds once its effects have happened. If an effect fails (the log publication
 refuses an entry, or the transport a message), the module does not adopt the outcome. It takes the
-step again with the input that says so. If the step has no such input, it takes an `ElectionError`.
-A `Send` cannot fail: a message may be lost.
+step again with an input that reports the failure. If the step has no such input, the module takes
+an `ElectionError` instead. A `Send` cannot fail: a message may be lost.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TruncateLog:
 
 @dataclass(frozen=True, slots=True)
 class StartRecording:
-    """Record the log stream. The recording ends at ``position`` now."""
+    """Start to record the log stream. So far the recording ends at ``position``."""
 
     position: int
 
@@ -96,7 +96,7 @@ class JoinLog:
 
 @dataclass(frozen=True, slots=True)
 class StartReplay:
-    """Replay the own recording to module and services. ``ConsumeLog`` steps process it."""
+    """Replay the member's recording to module and services. ``ConsumeLog`` steps process it."""
 
     position: int
     stop_position: int
@@ -104,7 +104,7 @@ class StartReplay:
 
 @dataclass(frozen=True, slots=True)
 class StopReplay:
-    """Stop the replay of the own recording."""
+    """Stop the replay of the member's recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class StopReplication:
 
 @dataclass(frozen=True, slots=True)
 class StartCatchup:
-    """Replay the own recording to a follower, from ``position`` on, without an end."""
+    """Replay the member's recording to a follower, from ``position`` on, without an end."""
 
     follower_member_id: int
     position: int

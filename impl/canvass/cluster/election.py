@@ -78,9 +78,10 @@ def election_init(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
 
 
 def _canvassed_term(rules: Rules, s: Member) -> int:
-    """Give the leadership term, which no member reads.
+    """Give the term in a CanvassPosition: the leadership term, which no receiver reads.
 
-    Hardened against HZ11, the candidate term, which is at least each term that ``s`` has voted in.
+    Hardened against HZ11, it is the candidate term: at least as high as every term in which the
+    member has voted.
     """
     return s.candidate_term_id if rules.is_hardened("HZ11") else s.leadership_term_id
 
@@ -92,7 +93,7 @@ def _publish_canvass_position(rules: Rules, i: int, s: Member) -> Effects:
 
 
 def canvass(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Publish the own position once an interval. Nominate this member if all others would vote for
+    """Publish its own position once an interval. Nominate this member if all others would vote for
     it, or, once the deadline has passed, if a quorum would.
 
     Notes
@@ -115,7 +116,7 @@ def canvass(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
 
 
 def _become_candidate(i: int, s: Member, term: int) -> Outcome:
-    """Open a ballot in ``term``: forget all votes, and grant the own vote."""
+    """Open a ballot in ``term``: forget all votes, and vote for itself."""
     members = tuple(
         MemberRecord(
             leadership_term_id=record.leadership_term_id,
@@ -233,8 +234,8 @@ def _closing_step(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
 def _fail_to_close(s: Member, closed: Outcome) -> Outcome:
     """The outcome if the step that closes the election fails at its end.
 
-    The module keeps the term and the commit position. The election goes back to INIT with its own
-    variables.
+    The module keeps the term and the positions that the step has set. The election does not end: it
+    goes back to INIT, as after any other error.
     """
     taken_over = replace(
         s,
@@ -254,9 +255,9 @@ def election_error(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
     -----
     This is possible in every election state but INIT. It is also possible in the duty cycle that
     should close the election, when the member connects its ingress channel. Then ``x`` is the input
-    of that cycle, and ``x.position`` is the end of the term's first entry, which has been written,
-    or the position that the follower has reported. Source: ``Election.handleError``,
-    ``ConsensusModuleAgent.electionComplete``, ``connectIngress``.
+    of that cycle. For a leader, ``x.position`` is the end of the term's first entry, which has been
+    written; for a follower, it is the position that the follower has reported. Source:
+    ``Election.handleError``, ``ConsensusModuleAgent.electionComplete``, ``connectIngress``.
     """
     # Refuse.
     if not in_election(s) or s.election_state is ElectionState.INIT:

@@ -33,8 +33,10 @@ def _append_position(i: int, s: Member, term: int, position: int, flags: int = 0
 
 
 def _reported_term(rules: Rules, s: Member, term: int) -> int:
-    """The term of a report before the log is joined: ``term``. Hardened against HZ7, the last term
-    of the own log, which tells the leader whether the member has opened the leader's term.
+    """The term of a report that a member sends before it joins the log: ``term``.
+
+    Hardened against HZ7, it is the last term of its own log, which tells the leader whether the
+    member has opened the leader's term.
     """
     return s.log_leadership_term_id if rules.is_hardened("HZ7") else term
 
@@ -42,7 +44,8 @@ def _reported_term(rules: Rules, s: Member, term: int) -> int:
 def _copy_ended(s: Member, x: Input) -> bool:
     """Whether the archive says that the copy has ended.
 
-    By default this is so if all is recorded. An input with a position says the opposite.
+    By default the copy has ended if all is recorded. An input with a position says the opposite:
+    all is recorded and the copy has not ended, or it has ended short.
     """
     whole = s.recorded_position == s.replication_stop_position
     return whole == (x.position == NULL_VALUE)
@@ -161,7 +164,10 @@ def _join_log(s: Member) -> Outcome:
 
 
 def _begin_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome:
-    """Replay up to the notified commit position. Wait while it is 0. Canvass if it is reached."""
+    """Replay its own log up to the notified commit position.
+
+    Wait while that position is 0. Canvass again if the log is already processed up to it.
+    """
     if s.commit_position >= s.append_position:
         return _join_log(s)
     if not rules.is_149 and s.notified_commit_position == 0:
@@ -180,7 +186,7 @@ def _begin_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome:
 
 
 def follower_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Replay the own log up to the notified commit position, then join the leader's log.
+    """Replay its own log up to the notified commit position, then join the leader's log.
 
     Notes
     -----
@@ -307,7 +313,7 @@ def follower_log_init(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome |
 
 
 def follower_log_await(rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
-    """Record and join the live log, which has connected at the own position, and open the term.
+    """Record and join the live log, which connects at the member's position, and open the term.
 
     Notes
     -----
@@ -331,7 +337,7 @@ def follower_log_await(rules: Rules, _i: int, s: Member, _x: Input) -> Outcome |
 
 
 def follower_ready(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
-    """Report the own position to the leader, and close the election.
+    """Report its own position to the leader, and close the election.
 
     Notes
     -----

@@ -2,7 +2,7 @@
 
 A leader waits until a quorum has recorded its log, processes the log itself, opens its term, and
 waits for a quorum in the term. A step that renews the leader's own record before it computes the
-quorum position counts the leader as active. The other steps count it only if ``x.active`` has it.
+quorum position counts the leader as active. Other steps count it only if it is in ``x.active``.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def leader_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outcome
 
 
 def leader_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Replay the own log from the commit position to its end.
+    """Replay its own log from the commit position to its end.
 
     Notes
     -----
@@ -138,7 +138,7 @@ def leader_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
 
 
 def leader_init(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
-    """Start recording the own log stream and open the term in the recording log.
+    """Start recording its own log stream and open the term in the recording log.
 
     Notes
     -----

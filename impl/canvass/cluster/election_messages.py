@@ -47,7 +47,7 @@ from canvass.cluster.transitions import (
 
 
 def forget_graceful_closed_leader(s: Member, j: int) -> Member:
-    """The state that counts member ``j`` as present again if it is the leader that closed."""
+    """The state in which member ``j`` counts as present again, if it is the leader that closed."""
     if s.graceful_closed_leader_id != j:
         return s
     return replace(s, graceful_closed_leader_id=NULL_VALUE)
@@ -102,10 +102,10 @@ def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | 
     Notes
     -----
     A log term above the leader's term shows that there was a newer leader: in an election the
-    leader gives up; outside elections it does not answer (hazard L-C). From 1.50 a leader outside
-    elections notes the position too, whatever its term, which is half of hazard HZ1, and whatever
-    terms the sender has voted in since: hazard HZ11. The sender counts as active when the quorum
-    position for the answer is computed. Source:
+    leader gives up; outside elections it does not answer (hazard L-C). From 1.50 on, a leader
+    outside elections notes the position too. It does so whatever the log term is, which is half of
+    hazard HZ1, and although the sender may have voted in a newer term since: hazard HZ11. The
+    sender counts as active when the quorum position for the answer is computed. Source:
     ``Election.onCanvassPosition``, ``ConsensusModuleAgent.onCanvassPosition``,
     ``updateMemberLogPosition``.
     """
@@ -129,7 +129,7 @@ def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | 
 
 
 def _vote_used_up(s: Member, m: RequestVote) -> bool:
-    """Whether the candidate's term is not above the member's: its vote in that term is used up."""
+    """Whether the member's vote in the candidate's term is used up: its own term is not lower."""
     return m.candidate_term_id <= s.candidate_term_id
 
 
@@ -185,10 +185,10 @@ def on_request_vote(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None
     -----
     A member grants at most one vote in each term. To grant it, the member raises its candidate
     term, on disk before the vote is sent, and it refuses requests at or below its candidate term.
-    It also raises the term when it refuses because the candidate's log is older. An election state
-    that leads or follows answers only the requests that it refuses. Outside elections a request of
-    a newer term starts an election and is lost. Source: ``Election.onRequestVote``,
-    ``ConsensusModuleAgent.onRequestVote``.
+    It also raises the term when it refuses because the candidate's log is older. In the election
+    states of leaders and followers a member answers only the requests that it refuses. Outside
+    elections a request of a newer term starts an election, and the request itself is lost. Source:
+    ``Election.onRequestVote``, ``ConsensusModuleAgent.onRequestVote``.
     """
     m = received(x, RequestVote)
     if is_electing(s):
@@ -199,7 +199,7 @@ def on_request_vote(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None
 
 
 def on_vote(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Note a vote in the own ballot, and the position of the voter's log.
+    """Note a vote in its own ballot, and the position of the voter's log.
 
     Notes
     -----

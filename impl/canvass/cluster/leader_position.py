@@ -35,7 +35,7 @@ def leader_quorum_position(
     own
         The position up to which it has recorded.
     active
-        The members heard of within the heartbeat timeout, before this step.
+        The members heard from within the heartbeat timeout, before this step.
 
     Notes
     -----
@@ -52,7 +52,7 @@ def leader_quorum_position(
 def commit_leader_position(
     rules: Rules, i: int, s: Member, x: Input, own: int, reached: int
 ) -> tuple[Member, Effects]:
-    """Renew the own record, then publish and commit the quorum position if that is due.
+    """Renew the leader's own record, then publish and commit the quorum position if that is due.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def commit_leader_position(
 
     Notes
     -----
-    This is due if ``x.commit_interval``, or if the quorum position is above the commit position.
+    It is due if ``x.commit_interval``, or if the quorum position is above the commit position.
     Source: ``ConsensusModuleAgent.updateLeaderPosition``.
     """
     after = note_own_position(i, s, own)

@@ -4,8 +4,8 @@ Left out, because no protocol rule of the model reads them: ``protocolVersion``,
 ``timestamp``, ``logSessionId``, ``leaderRecordingId``, ``isStartup`` and ``catchupEndpoint``.
 
 Terms and positions are integers; -1 (`NULL_VALUE`) means none. Positions are bytes from the start
-of the log. Every integer is signed 64-bit. A reader of traces accepts all of these values, and the
-checker rejects those that no cluster can have.
+of the log. Every integer is signed 64-bit. A reader of traces accepts every such value; the checker
+rejects values that no cluster can have.
 
 Traces hold the same classes. `msgspec` reads and writes them with the field names of Aeron's SBE
 schema (`canvass.cluster.names.wire_name`). The type is the first field of the JSON object.

@@ -22,4 +22,4 @@ def wire_name(field: str) -> str:
 
 
 class Record(Struct, frozen=True, rename=wire_name):
-    """A part of a result, which is its JSON: the names of its fields are those of the spec."""
+    """A part of a result that is written as JSON; its fields are named as in the spec."""

@@ -1,7 +1,7 @@
 """The handler of NewLeadershipTerm, with which a leader announces itself.
 
-The message says which term follows the log term that it names in the leader's log. A member whose
-log ends with that log term learns whether to truncate its log, to copy a term, or to follow.
+The message names a log term, and says which term follows it in the leader's log. A member whose log
+ends with that log term learns whether to truncate its log, to copy a term, or to follow.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from canvass.cluster.transitions import (
 
 
 def _truncate_log(rules: Rules, s: Member, position: int) -> Outcome:
-    """Truncate the own log where the leader's next term begins, and start the election again.
+    """Truncate its own log where the leader's next term begins, and start the election again.
 
-    The position is not compared with the own commit position. Hardened against HZ5, the recording
-    log loses the terms that begin beyond it, which leaders without a quorum opened. 1.49 keeps the
-    old append position until INIT.
+    The position is not compared with the commit position. Hardened against HZ5, the recording
+    log also loses the terms that begin beyond the position: leaders without a quorum opened them.
+    1.49 keeps the old append position until INIT.
     """
     if rules.is_hardened("HZ5"):
         log = cut_terms(s.recording_log, position)
@@ -55,7 +55,7 @@ def _follow_leader(s: Member, m: NewLeadershipTerm) -> Member:
 
 
 def _join_term(rules: Rules, s: Member, m: NewLeadershipTerm) -> Outcome:
-    """Enter FOLLOWER_REPLAY: the own log has all terms before the leader's.
+    """Enter FOLLOWER_REPLAY: the member's log has all terms before the leader's.
 
     Hardened against HZ5, a member whose log ends where the term begins opens the term before it
     reports its position. 1.49 forgets the notified commit position.
@@ -87,17 +87,17 @@ def _log_ends_in_other_term(s: Member, m: NewLeadershipTerm) -> bool:
 
 
 def _log_is_too_long(s: Member, m: NewLeadershipTerm) -> bool:
-    """Whether the own log extends beyond the base of the leader's next term."""
+    """Whether the member's log extends beyond the base of the leader's next term."""
     return NULL_VALUE != m.next_term_base_log_position < s.append_position
 
 
 def _has_older_terms(s: Member, m: NewLeadershipTerm) -> bool:
-    """Whether the own log has all terms before the leader's."""
+    """Whether the member's log has all terms before the leader's."""
     return s.append_position >= m.term_base_log_position
 
 
 def _replicate_older_terms(s: Member, m: NewLeadershipTerm) -> Outcome:
-    """Copy the rest of the own last term, or the next term, from a leader that is terms ahead."""
+    """Copy the rest of its own last term, or the next term, from a leader that is terms ahead."""
     next_base = m.next_term_base_log_position
     if m.next_leadership_term_id == NULL_VALUE:
         return enter_init(s)
@@ -111,7 +111,7 @@ def _replicate_older_terms(s: Member, m: NewLeadershipTerm) -> Outcome:
 
 
 def _accept_new_leadership_term(rules: Rules, i: int, s: Member, m: NewLeadershipTerm) -> Outcome:
-    # Refuse: the log term of the message is not the last term of the own log.
+    # Refuse: the log term of the message is not the last term of the member's log.
     if _log_ends_in_other_term(s, m):
         return Outcome(s) if s.election_state is ElectionState.CANVASS else enter_canvass(i, s)
 
@@ -153,12 +153,13 @@ def on_new_leadership_term(rules: Rules, i: int, s: Member, x: Input) -> Outcome
     Notes
     -----
     In CANVASS the member accepts a leader of any term (hazard HZ3), in a ballot only a leader of
-    the term that it voted in. The message must name the last term of the own log. Then one log is a
-    prefix of the other, up to the base of the leader's next term, and a longer own log is truncated
-    there. If the own log lacks only the leader's term, the member replays it. Otherwise the member
-    copies one older term and canvasses again. A closed follower of 1.49 takes the end of the
-    leader's log for the commit position, although it need not be committed. Source:
-    ``Election.onNewLeadershipTerm``, ``ConsensusModuleAgent.onNewLeadershipTerm``.
+    the term that it voted in. The message must name the last term of the member's log. Then, up to
+    the base of the leader's next term, one log is a prefix of the other. If the member's log is
+    longer than that, it is truncated there. If it lacks only the leader's own term, the member
+    replays it. Otherwise the member copies one older term and canvasses again. A closed follower of
+    1.49 takes the end of the leader's log for the commit position, although it need not be
+    committed. Source: ``Election.onNewLeadershipTerm``,
+    ``ConsensusModuleAgent.onNewLeadershipTerm``.
     """
     m = received(x, NewLeadershipTerm)
     if is_electing(s):

@@ -43,7 +43,7 @@ class StepRecorder(Protocol):
         action
             Name of the action, such as ``"OnVote"``.
         state
-            After the step.
+            The state after the step.
         inputs
             What the step consumed.
         sender, number
@@ -52,7 +52,7 @@ class StepRecorder(Protocol):
         sends
             Receiver and message, in the order of sending.
         log_checksums
-            Position, and the 64-bit checksum of the member's log from its start up to it.
+            Position, and 64-bit checksum of the member's log from its start up to that position.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """Whole entries of the own log. The first entry of a term is a part of its own."""
+    """Whole entries of the member's log. The first entry of a term is a part of its own."""
 
     position: int
     """The end of the last entry."""

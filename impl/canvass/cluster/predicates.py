@@ -1,7 +1,7 @@
-"""Questions about a member's state, without any change to it.
+"""Predicates and other functions of a member's state; none of them changes it.
 
-Which of two logs is newer, who may be a candidate, who has won a ballot, which position a quorum
-has recorded, and which NewLeadershipTerm a leader sends.
+They tell which of two logs is newer, who may be a candidate, who has won a ballot, which position a
+quorum has recorded, and which NewLeadershipTerm a leader sends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from canvass.cluster.quorum import is_quorum, quorum_position
 from canvass.cluster.recording_log import NO_TERM_ENTRY, find_term_entry
 from canvass.cluster.rules import Rules
 
-# These are read in every step. To look an enum member up in its class takes longer than the test.
+# Every step reads these. To look an enum member up in its class takes longer than to compare it.
 _ACTIVE: Final = ModuleState.ACTIVE
 _CLOSED: Final = ElectionState.CLOSED
 _INIT: Final = ElectionState.INIT
@@ -55,7 +55,7 @@ def current_term(s: Member) -> int:
 
 
 def is_electing(s: Member) -> bool:
-    """Whether an election runs that handles messages: in INIT it ignores them."""
+    """Whether an election runs and handles messages; in INIT it ignores them."""
     return in_election(s) and s.election_state is not _INIT
 
 
@@ -197,13 +197,13 @@ def counted_position(rules: Rules, s: Member, term: int, own: int, record: Membe
     own
         The position up to which that leader has recorded.
     record
-        Its record of the member that reported.
+        The leader's record of the member that reported.
 
     Notes
     -----
     A report of any term counts in full: hazard HZ1. Hardened against it, a report of an older term
-    counts at most up to the end of that term in the leader's own log, because only up to there the
-    two logs are surely equal. Source: ``ClusterMember.quorumPosition``.
+    counts at most up to the end of that term in the leader's own log: beyond it, the two logs may
+    differ. Source: ``ClusterMember.quorumPosition``.
     """
     if not rules.is_hardened("HZ1") or record.leadership_term_id == term:
         return record.log_position
@@ -223,7 +223,7 @@ def bounded_quorum_position(rules: Rules, s: Member, term: int, own: int, active
     rules, s, term, own
         As in `counted_position`.
     active
-        The members heard of within the heartbeat timeout.
+        The members heard from within the heartbeat timeout.
 
     Notes
     -----
@@ -247,8 +247,9 @@ def election_quorum_position(rules: Rules, s: Member, active: Set[int]) -> int:
 
     Notes
     -----
-    Hardened against HZ5, the leader commits nothing before a quorum has opened the term: then it
-    leaves LEADER_LOG_REPLICATION. Source: ``Election.quorumPosition``.
+    Hardened against HZ5, the leader commits nothing before a quorum has opened the term. Until then
+    it stays in LEADER_LOG_REPLICATION and publishes its commit position. Source:
+    ``Election.quorumPosition``.
     """
     if rules.is_hardened("HZ5") and s.election_state is ElectionState.LEADER_LOG_REPLICATION:
         return s.commit_position

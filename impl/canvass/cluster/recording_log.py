@@ -1,9 +1,9 @@
 """The TERM entries of the recording log: which leadership terms a log holds, and where each begins
 and ends.
 
-Pure functions on tuples of `canvass.cluster.member.TermEntry` with rising terms. A term below the
-last one without an entry is empty, at the base of the next entry: the entries with which Aeron
-fills such gaps are implied. Bytes, files and snapshot entries are in `canvass.archive`.
+Pure functions on tuples of `canvass.cluster.member.TermEntry` with rising terms. If a term below
+the last one has no entry, it is empty and lies at the base of the next entry. Aeron fills such gaps
+with entries; here they are implied. Bytes, files and snapshot entries are in `canvass.archive`.
 
 The recording log and the recording can disagree. No function here makes them agree.
 """
@@ -90,8 +90,8 @@ def ensure_coherent(
     term
         The term to open or to end.
     base
-        The base of the term, or -1 if it is unknown. It is not used if the last term is closed:
-        the new term begins at its end.
+        The base of the term, or -1 if it is unknown. It is not used if the last term in the log is
+        closed: then the new term begins at the end of that one.
     end
         The end of the term, or -1 if the term stays open.
 

@@ -47,7 +47,7 @@ from canvass.cluster.transitions import (
     with_record,
 )
 
-# These are read in every step. To look an enum member up in its class takes longer than the test.
+# Every step reads these. To look an enum member up in its class takes longer than to compare it.
 _LEADER: Final = Role.LEADER
 _FOLLOWER: Final = Role.FOLLOWER
 _REPLICATES: Final = ElectionState.FOLLOWER_LOG_REPLICATION
@@ -79,7 +79,7 @@ def _is_terminating(s: Member) -> bool:
 
 
 def append_entry(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
-    """Write entries to the own log stream, up to ``x.position``.
+    """Write entries to its own log stream, up to ``x.position``.
 
     Notes
     -----
@@ -123,11 +123,11 @@ def record_log(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     Notes
     -----
     The archive records the entries of this leader, the log stream of the member's leader, or a copy
-    from the leader's archive. It has its own threads, so it may record between any two steps. A
-    leader's log stream may be longer than its recording outside elections, and after an election
-    that failed when the first entry of the term was written. A recording that is extended may grow
-    before the member has seen that it runs (hazard HZ2). Source: ``ArchiveConductor``,
-    ``RecordingSession``, ``ConsensusModuleAgent.tryJoinLogAsFollower``.
+    from the leader's archive. It has its own threads, so it may record between any two steps. The
+    log stream of a leader may be longer than its recording in two situations: outside elections,
+    and after an election that failed when the first entry of the term was written. A recording that
+    is extended may grow before the member has seen that it runs (hazard HZ2). Source:
+    ``ArchiveConductor``, ``RecordingSession``, ``ConsensusModuleAgent.tryJoinLogAsFollower``.
     """
     # Decide.
     bound = NULL_VALUE
@@ -151,9 +151,9 @@ def consume_bound(s: Member) -> int:
 
     Notes
     -----
-    For a follower this is the lower one of its recorded and its notified commit position; for a
-    replay the position at which it stops. A closed follower that has reached the termination
-    position processes no more entries: it terminates. Source:
+    For a follower this is its recorded position or its notified commit position, whichever is
+    lower. For a replay it is the position at which the replay stops. A closed follower that has
+    reached the termination position processes no more entries: it terminates. Source:
     ``ConsensusModuleAgent.consensusWork``, ``catchupPoll``, ``replayLogPoll``.
     """
     if is_closed(s, _FOLLOWER) and s.log_subscription:
@@ -267,7 +267,7 @@ def update_follower_position(_rules: Rules, i: int, s: Member, _x: Input) -> Out
 
 
 def on_catchup_position(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
-    """Replay the own log to the follower that asks for it.
+    """Replay its own log to the follower that asks for it.
 
     Notes
     -----
@@ -371,7 +371,7 @@ def on_termination_position(rules: Rules, _i: int, s: Member, x: Input) -> Outco
     Notes
     -----
     A position that is noted in an election, or that outlives one, ends the member in its next term.
-    It closes that term at its own position, while the leader continues: hazard HZ9. Source:
+    The member closes that term at its own position, while the leader continues: hazard HZ9. Source:
     ``ConsensusModuleAgent.onTerminationPosition``.
     """
     m = received(x, TerminationPosition)
@@ -414,7 +414,7 @@ def terminate(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
     -----
     A leader closes its term at the termination position, a follower at its own commit position. A
     leader waits for acknowledgements or a deadline, not for its commit position. A follower
-    acknowledges the end of the term if this is still the term of the request. Only ``Restart`` can
+    acknowledges the end only if it is still in the term of the request. Only ``Restart`` can
     follow. Source: ``ConsensusModuleAgent.doTermination``, ``closeAndTerminate``,
     ``ClusterTermination``.
     """

@@ -1,6 +1,6 @@
 """The protocol that a cluster runs: the constants of the spec.
 
-All members of a cluster have the same rules, and every step is given them.
+All members of a cluster have the same rules, and every step takes them as a parameter.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The timeouts and intervals of a member, with Aeron's defaults.
 
-`canvass.cluster.clocks` applies them. `canvass.cluster.duty_cycle` decides when.
+`canvass.cluster.clocks` compares times with them, whenever `canvass.cluster.duty_cycle` asks.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Timing:
     """
 
     startup_canvass_timeout_ns: int = 60 * SECOND_NS
-    """The first CANVASS of a process waits so long for all members."""
+    """The time that the first CANVASS of a process waits for all members."""
     election_timeout_ns: int = SECOND_NS
     """The duration of a ballot. The nomination delay is drawn from 0 up to half of it."""
     election_status_interval_ns: int = 100 * MILLISECOND_NS
     leader_heartbeat_timeout_ns: int = 10 * SECOND_NS
     leader_heartbeat_interval_ns: int = 200 * MILLISECOND_NS
     termination_timeout_ns: int = 10 * SECOND_NS
-    """A leader that terminates the cluster waits so long for its followers."""
+    """The time that a leader that terminates the cluster waits for its followers."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -93,7 +93,7 @@ def with_record(
 def update_member_log_position(
     members: tuple[MemberRecord, ...], j: int, term: int, position: int
 ) -> tuple[MemberRecord, ...]:
-    """The records with a report of member ``j``. Its position may fall.
+    """The records after a report of member ``j``. The reported position may be lower than before.
 
     Notes
     -----
@@ -145,9 +145,9 @@ def enter_canvass(i: int, s: Member) -> Outcome:
 
     Notes
     -----
-    The own record gets the leadership term, but other members report their log terms. So a member
-    compares two different things when it decides whether to be a candidate (hazard HZ4). Voters
-    compare log terms, so the only damage is a candidacy without a chance. Source:
+    The member's own record gets the leadership term, but other members report their log terms. So a
+    member compares two different things when it decides whether to be a candidate (hazard HZ4).
+    Voters compare log terms, so the only damage is a candidacy without a chance. Source:
     ``Election.state``.
     """
     after = replace(
@@ -165,7 +165,7 @@ def enter_canvass(i: int, s: Member) -> Outcome:
 
 
 def enter_leader_log_replication(rules: Rules, i: int, s: Member) -> Outcome:
-    """Enter LEADER_LOG_REPLICATION, with a log stream that begins at the end of the own log.
+    """Enter LEADER_LOG_REPLICATION, with a log stream that begins at the end of its own log.
 
     Notes
     -----
@@ -324,7 +324,7 @@ def election_complete(rules: Rules, s: Member) -> Outcome:
 
     Notes
     -----
-    A leader's commit position becomes the end of its log, below which it may have fallen in 1.49.
+    A leader's commit position becomes the end of its log; in 1.49 it may have fallen below that.
     The notified commit position rises to the commit position; 1.49 sets it, even if it falls.
     Source: ``ConsensusModuleAgent.electionComplete``.
     """
