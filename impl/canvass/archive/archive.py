@@ -1,9 +1,10 @@
 """A member's archive: all data that survives a restart.
 
-The log is a recording. All else that the protocol keeps is one file, which is replaced as a whole.
-So the changes of a step on disk are made all together or not at all. A step that also truncates the
-log first writes where: a recovery that finds this truncates the log. A snapshot is durable before
-the file names it. `canvass.cluster.recording_log` has the meaning of the entries.
+The log is a recording. Everything else that the protocol keeps is in one file, which is replaced as
+a whole. So the changes of a step on disk are made all together or not at all. If a step also
+truncates the log, the file first names the position: a recovery that finds a position there
+truncates the log. A snapshot is durable before the file names it. The meaning of the recording
+log's entries is in `canvass.cluster.recording_log`.
 """
 
 from __future__ import annotations
@@ -121,6 +122,8 @@ class Archive:
     ------
     DamageError
         If data on disk has changed since it was written.
+    ArchiveError
+        If the data on disk is of another version.
     """
 
     def __init__(self, storage: Storage, segment_length: int = SEGMENT_LENGTH) -> None:
@@ -145,7 +148,10 @@ class Archive:
         return persistent_member(rules, *disk, term, base, position)
 
     def change(self, kept: Kept, truncate_position: int = NULL_VALUE) -> None:
-        """Keep other data, and truncate the log unless the position is -1: both or neither."""
+        """Replace the kept data, and truncate the log unless the position is -1.
+
+        A crash leaves both changes or neither.
+        """
         if kept != self.kept:
             self._keep(replace(kept, truncate_position=truncate_position))
             self._truncate()
@@ -192,7 +198,7 @@ class Archive:
         self.kept = kept
 
     def _truncate(self) -> None:
-        """End a truncation. What is recorded after that must not be truncated once more."""
+        """Finish a truncation that was begun, and forget its position: later entries must stay."""
         if self.kept.truncate_position != NULL_VALUE:
             self.recording.truncate(self.kept.truncate_position)
             self._keep(replace(self.kept, truncate_position=NULL_VALUE))

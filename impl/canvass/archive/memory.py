@@ -1,7 +1,7 @@
 """A disk in memory that can fail in every way that the contract of `Storage` allows.
 
-A crash keeps synced data. Any sectors of later data may remain. Later changes of the folder remain
-up to some point, as in a journal. The caller chooses each fault.
+A crash keeps synced data. Of data written later, any sectors may remain. Of later changes of the
+folder, those up to some point remain, as in a journal. The caller chooses each fault.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The recording of the log: frames in segment files, appended, truncated, replayed and copied.
 
-A position is the offset from the start of the log. The name of a segment has the position at which
-the segment begins. Each frame lies in one segment. All segments but the last one are synced.
+A position is the offset from the start of the log. The name of a segment contains the position at
+which the segment begins. Each frame lies in one segment. All segments but the last one are synced.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from canvass.archive.storage import ArchiveError, DamageError, Storage
 from canvass.log.entries import FRAME_ALIGNMENT, FRAME_HEADER_LENGTH, aligned_length
 
 HEADER: Final = struct.Struct("<iIqQII")
-"""Length, CRC, position, checksum, bytes not synced before it, recording id (0: the log's)."""
+"""Length, CRC, position, checksum, unsynced bytes before the frame, recording id (0: the log's)."""
 _CRC_FROM: Final = 8
 _CHAINED: Final = struct.Struct("<Qq")
 MAX_FRAME_LENGTH: Final = 16 << 20
@@ -247,7 +247,7 @@ class Recording:
         self.synced_position = self.end
 
     def _check_tail(self, position: int) -> None:
-        """Check the entries that a recovery could take for a torn write if they were the last."""
+        """Check the last entries that stay: a recovery could take damage there for a torn write."""
         last = bisect_right(self._ends, position) - 1
         if last < 0:
             return
