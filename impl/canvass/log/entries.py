@@ -6,7 +6,8 @@ Aeron's SBE schema. `canvass.node.module_state` handles the messages in the cons
 
 The bytes follow Simple Binary Encoding (SBE). Numbers are little endian. A message has a header;
 then a block with the fixed fields in the order of the class, without gaps; then the fields of
-variable length, each after its length, but the payload of a session message, which comes last.
+variable length, each after its length. Only the payload of a session message, which comes last, has
+no length before it.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ STANDBY_FLAG: Final = 1
 class WireMessage(
     Struct, frozen=True, array_like=True, tag=True, gc=False, forbid_unknown_fields=True
 ):
-    """A message; for `msgspec` a list of its tag and its fields, and nothing after them.
+    """A message. `msgspec` writes it as a list: its tag, then its fields, and nothing else.
 
     The tag of a message of the log or of a client is its template id in Aeron's SBE schema.
     """
@@ -141,7 +142,7 @@ _SHORT: Final = frozenset(
 )
 """The integer fields of four bytes; others have eight, and enumerations four."""
 _REST: Final = "payload"
-"""The name of a last field without a length before it: it has the rest of the message."""
+"""The name of a last field without a length before it: it is the rest of the message."""
 
 
 class LayoutError(ValueError):
