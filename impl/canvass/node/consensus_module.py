@@ -1,8 +1,9 @@
 """The consensus module outside of elections: it appends entries, processes the log, and runs the
 services.
 
-`canvass.cluster.duty_cycle` has elections and replication. `canvass.node.node.Node` calls
-this module to carry out effects: written, committed, rolled back, joined, snapshot, elected.
+`canvass.cluster.duty_cycle` handles elections and replication. `canvass.node.node.Node` carries out
+some effects by methods of `ConsensusModule`: `written`, `committed`, `rolled_back`, `elected`,
+`join` and `take_snapshot`.
 """
 
 from __future__ import annotations
@@ -88,6 +89,11 @@ class ConsensusModule:
         The state after all committed messages.
     state
         The same; on a leader the state after all messages that it has appended.
+
+    Raises
+    ------
+    ArchiveError
+        If the last snapshot is not of these services, or cannot be read.
     """
 
     def __init__(
@@ -109,7 +115,7 @@ class ConsensusModule:
                 f"the snapshot at {position} is of services {known}, and {len(services)} run"
             )
         self.commit_position = position
-        """The position up to which the module has processed the log, and the services may."""
+        """The module has processed the log up to here, and the services may do so too."""
         try:
             if parts:
                 self.state.restore(parts[MODULE_SERVICE_ID])
@@ -134,12 +140,12 @@ class ConsensusModule:
             self._request_snapshot,
         )
         self.counters: Counter[str] = Counter()
-        """How often something has occurred that others look for."""
+        """How often each event has occurred that the member's status reports."""
         self.time_ms = 0
         self._next: LogMessage | None = None
         self._action: ControlToggle | None = None
         self._written_from = MAX_POSITION
-        """The position from which on this leader acted on messages when it appended them."""
+        """From here on this leader acts on messages when it appends them, not at their commit."""
         self._is_startup = True
         self.termination_is_requested = False
 
@@ -202,7 +208,7 @@ class ConsensusModule:
         return None
 
     def written(self, position: int) -> None:
-        """Act on the polled message, which the leader has appended and which ends at a position."""
+        """Act on the polled message: the leader has appended it, and it ends at ``position``."""
         message, self._next = self._next, None
         assert message is not None
         closed = None
@@ -253,7 +259,8 @@ class ConsensusModule:
     def rolled_back(self) -> None:
         """Undo the effects of entries beyond the commit position: an election begins.
 
-        A session whose end may never be committed is about to be closed again.
+        If this leader has begun to close a session, or has appended its end, the session is about
+        to be closed again, because the end may never be committed.
         """
         left, committed = self.state.sessions, self.committed_state
         for session_id in sorted(left.keys() - committed.sessions.keys()):
@@ -291,11 +298,14 @@ class ConsensusModule:
     # Services.
 
     def join(self, position: int, role: Role, stop_position: int = MAX_POSITION) -> None:
-        """Let the services follow the log, or a replay up to a position, from a position on."""
+        """Let the services follow the log from ``position`` on.
+
+        ``stop_position`` is the end of the stream, if they follow a replay.
+        """
         for agent in self.agents:
             agent.join(position, stop_position, role, self.commit_position)
             while self._poll_service(agent) is not None:
-                pass  # A snapshot that the module has not taken.
+                pass  # It acknowledges a snapshot that the module has not taken.
 
     def take_snapshot(self, term: int, base: int, position: int) -> None:
         """Write a snapshot of the module and of all services at a position."""
@@ -329,7 +339,7 @@ class ConsensusModule:
                 raise ArchiveError(f"service {agent.service_id} acknowledges {ack.log_position}")
 
     def _poll_service(self, agent: ServiceAgent) -> ServiceAck | None:
-        """Act on the requests of a service, up to an acknowledgement, which is returned."""
+        """Act on the requests of a service up to its next acknowledgement; return that, or None."""
         while agent.outbox:
             message = agent.outbox.popleft()
             if isinstance(message, ServiceAck):

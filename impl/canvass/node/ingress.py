@@ -51,9 +51,9 @@ class ClientIngress:
     Parameters
     ----------
     i, endpoints
-        The member id, and the ingress endpoints of all members in the form of messages.
+        The member id, and the ingress endpoints of all members in the form that messages have.
     state
-        The state of the cluster for this member: as it is committed, or as this leader appends.
+        The replicated state: after the committed messages, on a leader after the appended ones.
     send
         A function that sends a message to an egress channel. The message may be lost.
     request_snapshot
@@ -75,7 +75,7 @@ class ClientIngress:
         self.leadership_term_id = -1
         self.now = 0
         self.messages: deque[SessionMessageHeader | SessionCloseRequest] = deque()
-        """The messages to append, in their order: a close follows the earlier messages."""
+        """The messages to append, in order of arrival: a close follows a session's messages."""
         self._pending: dict[int, PendingSession] = {}
         self._redirected: deque[SessionConnectRequest] = deque()
         self._rejected: deque[tuple[SessionConnectRequest, str]] = deque()
@@ -126,7 +126,7 @@ class ClientIngress:
         detail: str,
         session_id: int = -1,
     ) -> None:
-        """Send a client the state of its session, which has no id before it is open."""
+        """Send a client the state of its session. A session has no id before it is open."""
         event = SessionEvent(
             session_id,
             client.correlation_id,

@@ -153,7 +153,7 @@ class TimerService:
         self._deadlines: dict[int, int] = {}
         self._heap: list[tuple[int, int]] = []
         self._expired: Counter[int] = Counter()
-        """The events that were read before this member's service scheduled the timer."""
+        """The timer events that were read before this member's service scheduled the timer."""
 
     def __len__(self) -> int:
         return len(self._deadlines)
@@ -199,7 +199,7 @@ def first_session_id(service_id: int) -> int:
 
 
 def service_of(session_id: int) -> int:
-    """The service whose message has a negative session id."""
+    """The service that sent a message with this negative session id."""
     return (session_id - _SIGN) >> _SERVICE_SHIFT
 
 
@@ -248,7 +248,7 @@ class ReplicatedState:
         self.control_state = ModuleControlState.ACTIVE
 
     def allocate_id(self) -> int:
-        """The id of a client that connects."""
+        """Take the next session id, for a client that connects."""
         self.next_session_id += 1
         return self.next_session_id - 1
 

@@ -190,7 +190,7 @@ class Node:
         self.module.time_ms = max(self.module.time_ms, time_ms)
         self.module.ingress.now = self.module.time_ms
 
-    # Questions of the duty cycle.
+    # The port of the duty cycle.
 
     def poll(self) -> Received | None:
         """See `canvass.cluster.ports.Port`."""

@@ -40,7 +40,7 @@ from canvass.transport.messages import (
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """The corrections of recording and recorded steps before a member starts again."""
+    """The corrections to a recording and to recorded steps, before the member starts again."""
 
     drop_last: bool
     """Whether to drop the last recorded step: the process ended before the effects of the step."""
@@ -127,7 +127,7 @@ def resumption(
 
 CONSENSUS: Final = 0
 LOG: Final = 1
-"""The connections of one member to another: a long part of a log delays no consensus message."""
+"""The two connections to each other member: a long part of a log delays no consensus message."""
 MAX_EGRESS_LINKS: Final = 64
 _ID_FIELDS: Final = (
     "follower_member_id",

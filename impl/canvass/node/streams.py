@@ -77,7 +77,7 @@ class LogStreams:
         self.image: Image | None = None
         self.replication: Replication | None = None
         self.catchups: dict[int, int] = {}
-        """The start of the running replay to each follower that catches up."""
+        """For each follower that catches up: the position at which its running replay begins."""
         self._kept: dict[int, tuple[LogRequest, int]] = {}
         """The unanswered request of each follower, and the time of its arrival."""
         self._request: LogRequest | None = None
@@ -105,7 +105,7 @@ class LogStreams:
         self._recording.truncate(position)
 
     def forget_beyond(self, position: int) -> None:
-        """Note that the recording will be truncated at a position."""
+        """Forget the stream that has ended, if a truncation at a position removes its end."""
         if self._ended is not None and position < self._ended.end:
             self._ended = None  # The stream's end no longer exists.
 
