@@ -283,7 +283,7 @@ def _supervisor(options: ClusterOptions) -> Supervisor:
 
 
 async def _await_first_leader(options: ClusterOptions, supervisor: Supervisor) -> None:
-    """Wait for the first leader: the latencies of clients shall not include the start."""
+    """Wait for the first leader, so that the clients' latencies do not include the start."""
     limit_s = time.monotonic() + 200 / options.clock
     while supervisor.leader() is None and time.monotonic() < limit_s and _may_elect(supervisor):
         await asyncio.sleep(0.05)

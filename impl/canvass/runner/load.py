@@ -1,4 +1,4 @@
-"""Clients that offer requests to a running cluster, and their book of the answers.
+"""Clients that offer requests to a running cluster, and an account of the answers.
 
 All clients add to one counter. At the end the counter must hold each acknowledged request once.
 """

@@ -94,7 +94,7 @@ def _last_lines(path: Path, count: int) -> list[bytes]:
 
 STATUS_PERIOD_NS: Final = 250_000_000
 MARK_LENGTH: Final = 4_095
-"""The mark is padded to this length, so that it lies over the one before."""
+"""The mark is padded to this length, so that it overwrites the previous one."""
 MARK_PERIOD_NS: Final = 1_000_000_000
 """The longest interval at which the mark file is written, as in Aeron."""
 
