@@ -1,8 +1,8 @@
 """The agent of one service: it joins logs, gives committed entries to the service, and reports to
 the consensus module.
 
-The module lets the agent join a log by a call. Apart from that they share only the recording of the
-log, the commit position and messages.
+The module makes the agent join a log by a call. Apart from that, module and agent share only the
+recording of the log, the commit position and messages.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class BoundedLogAdapter:
 
 
 class ServiceAgent:
-    """The agent of one service, which sees it as a `canvass.services.service.Cluster`.
+    """The agent of one service. The service sees it as a `canvass.services.service.Cluster`.
 
     Parameters
     ----------
@@ -120,12 +120,12 @@ class ServiceAgent:
     def join(self, position: int, stop_position: int, role: Role, commit_position: int) -> None:
         """Process the log up to a position, and follow another stream from there on.
 
-        This is Aeron's JoinLog and the ServiceAck of the service.
+        This call stands for Aeron's JoinLog message and the ServiceAck that answers it.
 
         Raises
         ------
         ArchiveError
-            If the service has processed more, or cannot process as much.
+            If the service has processed the log beyond the position, or cannot reach it.
         """
         adapter = self._adapter
         if adapter.max_log_position != NULL_VALUE:
