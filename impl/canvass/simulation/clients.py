@@ -1,7 +1,7 @@
 """The clients of a simulated cluster, and the checks of their answers.
 
-The clients add to one counter, so every answer must be another value. The checks find requests that
-were lost or applied twice. The client itself is in `canvass.client`.
+The clients add to one counter, so all answers must differ. The checks find requests that were lost
+or applied twice. The client itself is in `canvass.client`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The members of a simulated cluster, with the network and the clients between them.
 
 A member is a disk that can fail, and a process. The process is the one that `canvass run` starts
-(`canvass.node.node`). An exception that leaves a duty cycle ends it: before an effect, before a
-write to disk, or after an error of the disk.
+(`canvass.node.node`). An exception that leaves a duty cycle ends the process: before an effect,
+before a write to disk, or after an error of the disk.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class SimulatedMember:
             return False
         except DamageError as error:
             self._events.counts["damage found"] += 1
-            if self.storage.mend():  # The operator puts back the data, such as from a copy.
+            if self.storage.mend():  # The operator puts back the data, for example from a copy.
                 self._events.counts["damage put back"] += 1
                 return self.start()
             self._events.find("FailStop", f"member {self.id} finds damage where none is: {error}")
@@ -402,7 +402,7 @@ class SimulatedCluster:
             self.wake(i, self.events.now_ns)
 
     def wake(self, i: int, at_ns: int) -> None:
-        """Let member ``i`` do a cycle at a time, if none comes before."""
+        """Schedule a cycle of member ``i`` at a time, unless one comes before."""
         member, now_ns = self.members[i], self.events.now_ns
         at_ns = max(at_ns, member.paused_until_ns, now_ns)
         if member.up and (member.due_ns < now_ns or at_ns < member.due_ns):

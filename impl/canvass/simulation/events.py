@@ -128,7 +128,7 @@ class HeartbeatMonitor:
 
 
 class Monitors:
-    """All monitors of one run: what its record does not show.
+    """All monitors of one run: they check what its record does not show.
 
     Attributes
     ----------

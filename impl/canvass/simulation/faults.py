@@ -86,8 +86,8 @@ def rot(storage: MemoryStorage, rng: random.Random) -> str:
 def stray(storage: MemoryStorage, rng: random.Random) -> str:
     """Overwrite one sector of synced data, with another sector or with zeros.
 
-    Another sector is what a misdirected write leaves at its wrong place. Zeros are what a
-    misdirected or lost write leaves at its right place.
+    A misdirected write leaves its sector at the wrong place. Where a misdirected or lost write
+    should have gone, there are zeros.
     """
     known = _known_position(storage)
     if not known:

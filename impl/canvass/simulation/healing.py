@@ -51,7 +51,7 @@ def _reason(s: Member, leader_term: int, highest_candidate_term: int) -> str:
 
 
 def reasons(members: Sequence[Member], *, storm: bool = False) -> tuple[str, ...]:
-    """Sentences: whether a leader serves; then for each member its state, and a hazard that fits.
+    """Give sentences: whether a leader serves; then each member's state, and a hazard that fits.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The options of a simulated run, and how a seed or a profile chooses them.
 
-A run follows from its options alone. They are plain data, recorded with the run.
+The options determine a run completely. They are plain data, recorded with the run.
 `canvass.simulation.faults` carries the faults out.
 """
 
@@ -31,18 +31,18 @@ it."""
 class Faults:
     """How often each fault occurs, and how hard it strikes. By default there are no faults.
 
-    A mean is the mean time between two faults of a kind, or a duration, in thousandths of the
-    leader heartbeat timeout, so that it means the same on every clock. A mean of 0 switches the
-    fault off.
+    A mean is the mean time between two faults of a kind; a mean of 0 switches the fault off. Means
+    and durations are in thousandths of the leader heartbeat timeout, so that they mean the same on
+    every clock.
     """
 
     drop_probability: float = 0.0
     """The probability that a message is lost: between members, or to or from a client."""
     delay_tail_probability: float = 0.0
-    """A message takes up to a thousand times as long as usual."""
+    """The probability that a message takes longer than usual, up to a thousand times as long."""
     duplicate_probability: float = 0.0
-    """A message of a log stream, or to or from a client, arrives a second time, up to a thousand
-    times as late. Consensus messages do not: their channels are FIFOs."""
+    """The probability that a message of a log stream, or to or from a client, arrives a second
+    time, up to a thousand times as late. Consensus messages do not: their channels are FIFOs."""
     cut_mean: int = 0
     """Links are cut."""
     cut_kinds: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Faults:
     crash_mean: int = 0
     """A process ends, and is started again after some time."""
     crash_within_probability: float = 0.0
-    """The process ends later, before one of its next effects or writes to disk."""
+    """The probability that the process ends later, before one of its next effects or writes."""
     power_mean: int = 0
     """A machine stops before one of its next writes. Data that was not synced may be lost, whole,
     in part or torn."""
@@ -74,13 +74,14 @@ class Faults:
     error_pause: int = 0
     """The longest time that a member does nothing after such an error."""
     join_probability: float = 0.0
-    """The end of a process, or the error of an election, waits until its member joins a log, and
-    strikes soon after."""
+    """The probability that the end of a process, or the error of an election, waits until the
+    member joins a log, and strikes soon after."""
     log_cut_probability: float = 0.0
-    """The end of a process waits until its member has truncated its log, and comes before the
-    member's next step."""
+    """The probability that the end of a process waits until the member has truncated its log, and
+    comes before the member's next step."""
     ballot_probability: float = 0.0
-    """A pause waits until its member asks for votes, and begins before it has them."""
+    """The probability that a pause waits until the member requests votes, and begins before it has
+    them."""
     operator_mean: int = 0
     """An operator asks the leader for a snapshot, or suspends the cluster and resumes it."""
     termination_mean: int = 0
@@ -89,7 +90,7 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """All that a run follows from.
+    """Everything that determines a run.
 
     Raises
     ------
@@ -198,7 +199,9 @@ def swarm(base: Options) -> Options:
 
 
 LIVENESS_TIMEOUTS: Final = 30
-"""A run is stuck this many heartbeat timeouts and one startup canvass timeout after the faults."""
+"""A run is stuck if it has not recovered within this many heartbeat timeouts and one startup
+canvass timeout after the faults have stopped.
+"""
 FAULT_TIMEOUTS: Final = 300
 """The faults stop after this many heartbeat timeouts at the latest."""
 

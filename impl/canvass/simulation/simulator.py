@@ -1,7 +1,7 @@
 """The deterministic simulator: whole members, virtual time, and one queue of events.
 
 The members are those of `canvass run` (`canvass.node.node`). Processes, disks, network and clocks
-are simulated. A run follows from its options alone. It has two phases: faults occur until the
+are simulated. The options determine a run completely. A run has two phases: faults occur until the
 members have taken enough steps; then the faults stop, and all members must follow one leader and
 agree.
 """

@@ -387,7 +387,8 @@ class World:
     ) -> None:
         """Let some members take steps, connected to each other only, until nothing changes.
 
-        A round without a change may still send a message, so two such rounds are needed.
+        A round without a change may still send a message, so it takes two such rounds in a row.
+        With a ``standing`` member it takes three: other members' ballots time out in the last one.
 
         Parameters
         ----------
@@ -398,7 +399,7 @@ class World:
         until
             A member and a state: stop as soon as the member is in the state.
         rounds
-            Stop after so many rounds.
+            The number of rounds after which to stop; or None.
 
         Raises
         ------
@@ -425,8 +426,9 @@ class World:
     ) -> Iterator[Callable[[], object]]:
         """The steps of one round.
 
-        The deadlines of the standing member pass. That of its ballot passes once no message is on
-        its way. The deadlines of other members' ballots pass when nothing else happens.
+        The deadlines of the member ``standing`` pass. The deadline of its ballot passes only once
+        it has asked all members and no message is under way. The deadlines of other members'
+        ballots pass when nothing else happens.
         """
         quiet = not any(self.channels[i, j] for i in active for j in active if i != j)
         for i in sorted(active):
