@@ -139,7 +139,7 @@ class Listener:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Receive the messages of a connection. One that is not a message ends it."""
+        """Receive the messages of a connection. Data that is not a message ends the connection."""
         self._connections.add(writer)
         on_message = self._on_connection()
         try:
