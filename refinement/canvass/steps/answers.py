@@ -1,14 +1,14 @@
 """TLC's answers: tables of them, the files that keep them, and `StepLookup`, which asks TLC.
 
 A `KeyTable` finds keys. `Answers` are the tables in which canonical steps are looked up: the keys
-of state graphs, the answers that ship with canvass, and those of the user's cache. `StepLookup` has
-TLC decide what they lack. New answers go to the cache, under the digest of the spec that they rest
-on. Nothing here knows events.
+of state graphs, the answers that ship with canvass, and those of the user's cache. `StepLookup`
+asks TLC about steps without an answer. New answers go to the cache, under the digest of the spec
+that TLC evaluated. Nothing here knows events.
 
 A file of answers is a database of SQLite with one table. Each row is a batch of answers: the keys
 of canonical steps, a byte for each (1 allowed, 0 refused), and a digest of both and of the spec.
-Processes only add rows, so none loses what another has added. A batch with a wrong digest makes the
-file damaged: a damaged file has no answers, as a changed answer would change a verdict.
+Processes only add rows, so none loses what another has added. If a batch has a wrong digest, the
+file counts as damaged, and none of its answers is used: a changed answer would change a verdict.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class DamagedAnswers(Exception):
 
 
 class AnswerFile:
-    """A file of answers that rest on one spec.
+    """A file of the answers that belong to one spec.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class AnswerFile:
         Raises
         ------
         DamagedAnswers
-            If the file has something else, or answers that rest on another spec.
+            If the file is not a file of answers, or its answers belong to another spec.
         OSError
             If it is no regular file.
         """
@@ -222,7 +222,7 @@ class AnswerFile:
         try:
             with closing(self._open("rw")) as file:
                 rows = list(file.execute("SELECT keys, codes, digest FROM answers"))
-        except (sqlite3.Error, ValueError, OverflowError) as error:  # Or of decoding its message.
+        except (sqlite3.Error, ValueError, OverflowError) as error:  # Also if its text is garbled.
             if self.path.stat().st_size == 0:  # Another process is about to make the table.
                 return NO_ANSWERS
             raise DamagedAnswers(f"the file is damaged or in use: {error}") from None
@@ -267,7 +267,7 @@ def _reason(error: Exception) -> str:
 
 @cache
 def shipped_answers(spec: str) -> KeyTable:
-    """Give the answers that ship with canvass; none if they rest on another spec."""
+    """Give the answers that ship with canvass; none if they belong to another spec."""
     try:
         return AnswerFile(spec_root() / SHIPPED, spec).checked()
     except (DamagedAnswers, OSError, sqlite3.Error):
@@ -277,7 +277,7 @@ def shipped_answers(spec: str) -> KeyTable:
 # --- asking ---------------------------------------------------------------------------------------
 
 _KEY_VERSION: Final = 2
-"""Raised when the canonical form or its key changes in another way than by its tables."""
+"""Increased when the canonical form or its key changes in another way than by its tables."""
 
 
 Ask = Callable[[Rules, Sequence[Step]], Sequence[bool]]
@@ -305,7 +305,7 @@ RULE_MODULES: Final = (
 )
 """The modules that define the steps."""
 ORACLE_MODULES: Final = (*RULE_MODULES, "Encoding", "StepOracle")
-"""The modules that an answer rests on."""
+"""The modules that an answer depends on."""
 
 
 def spec_digest() -> str:
@@ -328,7 +328,7 @@ def default_cache() -> Path:
 
 
 def cache_file(folder: Path, digest: str) -> Path:
-    """Name the file of the answers that rest on a spec."""
+    """Name the file of the answers that belong to the spec with a digest."""
     return folder / f"steps-{digest[:32]}.sqlite"
 
 
@@ -345,9 +345,9 @@ class StepLookup:
     cache
         The folder of the cache; None for answers in memory only.
     digest
-        The digest of the spec that the answers rest on.
+        The digest of the spec that the answers belong to.
     answers
-        What is known, to which the contents of the cache are added.
+        The answers known at the start. The contents of the cache are added to them.
     """
 
     oracle: Ask = ask_tlc

@@ -30,13 +30,14 @@ _R = TypeVar("_R")
 ROWS_TO_COMPILE = 60_000
 """Rows that a kernel takes in plain Python before it is compiled.
 
-To compile all of them takes as long as some 250,000 rows do (``benchmarks/command.py``). A full
-batch has more rows than this, so lists of its rows are never made.
+To compile all kernels takes as long as plain Python takes for some 250,000 rows
+(``benchmarks/command.py``). A full batch has more rows than this, so lists of its rows are never
+made.
 """
 ROWS_TO_LOAD = 10_000
 """Rows that a kernel takes in plain Python before machine code on disk is loaded.
 
-To load numba takes as long as some 10,000 rows do.
+To load numba takes as long as plain Python takes for some 10,000 rows.
 """
 
 _OWN: Final = Path(__file__).parent
@@ -84,10 +85,10 @@ def kernel(
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Make a function of arrays a kernel: the argument ``rows`` is as long as its loop.
 
-    Its arguments are given by position. Both forms give the same result. Machine code is taken
-    once the calls have had `ROWS_TO_COMPILE` rows in all, or `ROWS_TO_LOAD` if there is some on
-    disk; without numba, never, and a warning says it. The arguments ``lists`` are only read: plain
-    Python is given them as lists, which it reads several times faster than arrays.
+    Its arguments are given by position. Plain Python and machine code give the same result. Machine
+    code runs once the calls have had `ROWS_TO_COMPILE` rows in all, or `ROWS_TO_LOAD` if machine
+    code is on disk. Without numba it never runs, and a warning says so. The arguments ``lists`` are
+    only read. Plain Python gets them as lists, which it reads several times faster than arrays.
     """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:

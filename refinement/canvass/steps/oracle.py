@@ -38,9 +38,10 @@ class OracleError(TlcError):
 
 
 REVISION_MODULES: Final = ("Rev149", "UpstreamFix", "Hardened")
-"""The modules of other rules than those of Aeron 1.50, which the others are. They define operators
-that take the place of some of theirs: ``HZ1_CountedPosition`` that of ``CountedPosition``, for
-members hardened against HZ1.
+"""The modules with rules that differ from Aeron 1.50. The other modules have the rules of 1.50.
+
+An operator of these modules replaces one of the others: ``HZ1_CountedPosition`` replaces
+``CountedPosition`` for members that are hardened against HZ1.
 """
 _PREFIX_OF: Final = {"1.49": "Rev149", "1.50": "", "upstream-fix": "UpstreamFix"}
 _OVERRIDE: Final = re.compile(r"^(Rev149|UpstreamFix|HZ\d+)_(\w+)(?:\(|\s*==)", re.MULTILINE)
@@ -68,12 +69,12 @@ def overrides(
     hardening
         The hazards against which the members are hardened.
     root
-        The spec folder; null for the one that canvass carries.
+        The spec folder; None for the one that ships with canvass.
 
     Returns
     -------
     dict
-        For the name of each rule ``<- operator``.
+        ``<- operator`` for the name of each rule that is overridden.
     """
     prefixes = [*sorted(hardening), _PREFIX_OF[revision]]
     return {
@@ -204,7 +205,7 @@ def to_digits(cells: Sequence[int]) -> str:
     Raises
     ------
     OracleError
-        If one has more than 31 bits.
+        If an integer has more than 31 bits.
     """
     lowest, highest = min(cells), max(cells)
     if lowest >= -_SHORT_OFFSET and highest < 64 - _SHORT_OFFSET:
