@@ -1,8 +1,8 @@
 """Causality of one run: every message received was sent, every log byte recorded was written.
 
-There is no global clock. The order of causes follows from each member's own order, from messages,
-and from who recorded whose log. Many orders of all steps respect it. The one chosen here depends
-on nothing but the events.
+There is no global clock. Causes follow from the order of each member's own steps, from messages,
+and from which member recorded whose log. Many orders of all steps respect these causes. The order
+chosen here depends only on the events.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ SENT_TWICE: Final = 6
 CYCLE: Final = 7
 """The step comes before itself in the order of causes."""
 NOT_WRITTEN: Final = 8
-"""The leader recorded from has never written that far."""
+"""The leader whose log is recorded has never written that far."""
 NO_LEADER: Final = 9
-"""The member recorded from has not led that term."""
+"""The member whose log is recorded has not led that term."""
 UNSEEN: Final = 10
 """No send was found, but the stream of the sender is not complete."""
 NOT_GRANTED: Final = 11
 """The leader has not begun to replay its log to the member in that term."""
 NOT_REACHED: Final = 12
-"""The leader has not written up to where the member joins its live log."""
+"""The leader has not written up to the position at which the member joins its live log."""
 NOT_LED: Final = 13
 """The member whose log is joined has not led that term."""
 
@@ -57,9 +57,9 @@ _LIVE_LOG: Final = ACTION_NAMES.index("FollowerLogAwait")
 
 
 _NOBODY: Final = -2
-"""Instead of a leadership: the member that is followed has not led the term that is followed."""
+"""In place of a leadership: the followed member has not led the followed term."""
 _NO_SOURCE: Final = -1
-"""Instead of a leadership: the step records nothing, or the leadership is not known."""
+"""In place of a leadership: the step records nothing, or the leadership is not known."""
 
 
 def code(column: str, name: str) -> int:
@@ -99,7 +99,7 @@ class Leaderships:
     member: Ints
     term: Ints
     base: Ints
-    """The leader's log above this position is of its own term."""
+    """Above this position the leader's log belongs to its own term."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ class Order:
     starts: Ints
     """The first row of each member, and the number of rows."""
     before: Ints
-    """The row before in the same stream; -1 for nothing on disk, -2 if not known, ``REPLACED`` if
-    the disk was changed.
+    """The previous row in the same stream. It is -1 if the member starts with nothing on disk, -2
+    if the previous step is not known, and ``REPLACED`` if the disk was replaced.
     """
     order: Ints
-    """Rows in an order of causes. Rows of a cycle are left out."""
+    """Rows in an order of causes. Rows of a cycle, and rows after them, are left out."""
     found: NDArray[np.int8]
     """For each row a number of ``PROBLEMS``, or 0."""
     leaderships: Leaderships
@@ -143,7 +143,7 @@ def find_leaderships(arrays: RunArrays, before: Ints) -> Leaderships:
     rows = np.flatnonzero(begins | joins)
     joined = joins[rows]
     led = np.where(state[rows] == CLOSED, module_term[rows], term[rows])
-    # A leader with missing steps in between continues the leadership that it had.
+    # A leader that leads the same term after missing steps continues its leadership.
     continues = np.zeros(len(rows), dtype=np.bool_)
     continues[1:] = (
         joined[1:] & (arrays.member[rows[1:]] == arrays.member[rows[:-1]]) & (led[1:] == led[:-1])
@@ -250,11 +250,11 @@ def _commits(arrays: RunArrays, before: Ints) -> NDArray[np.bool_]:
 
 
 def cut_short(arrays: RunArrays, member_count: int, unsent: int = -1) -> list[int]:
-    """Give the members whose streams are truncated, as others received later messages of theirs.
+    """Give the members whose streams are truncated: others received later messages of theirs.
 
     Message numbers rise along a stream, and a step is recorded before its messages leave. So a
     received number beyond the last recorded one shows that the end of the stream is missing.
-    The number ``unsent`` is of messages that nobody sent, and shows nothing.
+    Messages that no member sent have the number ``unsent``, which shows nothing.
     """
     last = (np.arange(member_count, dtype=np.int64) << ID_BITS) + unsent
     np.maximum.at(last, np.repeat(arrays.member, arrays.sends_of), arrays.send_id)
@@ -273,7 +273,9 @@ def order_causes(
     complete: Sequence[bool],
     replaced: Sequence[tuple[int, int]] = (),
 ) -> Order:
-    """Find the causes of the steps of one run, and the receipts and records without a cause.
+    """Find the causes of the steps of one run, and the steps that break causality.
+
+    A step needs a cause if it receives a message, records log bytes or joins a log.
 
     Parameters
     ----------
@@ -284,7 +286,7 @@ def order_causes(
     complete
         For each member whether no step of it is missing.
     replaced
-        The members and steps that start with another disk than the member left.
+        Member and step of each start at which a member found another disk than it had left.
     """
     whole = np.array(complete, dtype=np.bool_)
     before = rows_before(arrays, empty=empty, replaced=replaced)
@@ -373,9 +375,9 @@ class _Causes:
         return send_of
 
     def of_records(self, source: Ints) -> None:
-        """Find the steps that wrote what rows record of the logs of other members.
+        """Find for each row that records another member's log the step that wrote the bytes.
 
-        ``source`` has the leadership that each row records from.
+        ``source`` has the leadership from whose log each row records.
         """
         arrays, led, before, found = self._sequence, self.leaderships, self._before, self.found
         sound = found == SOUND
@@ -397,8 +399,8 @@ class _Causes:
     def of_joins(self, knows: NDArray[np.bool_]) -> None:
         """Find the steps that permit rows to join a log.
 
-        ``knows`` tells for each member whether all its steps since the start are recorded. Joining
-        the log of another member is never a problem.
+        ``knows`` tells for each member whether all its steps since the start are recorded. If they
+        are not, joining that member's log is never a problem.
         """
         arrays, led, before, found = self._sequence, self.leaderships, self._before, self.found
         action, member = arrays.action, arrays.member
@@ -487,11 +489,14 @@ def order_steps(
     found: Any,
     order: Any,
 ) -> int:
-    """Order the steps: each after its member's previous one, its message's send, its log's source.
+    """Order the steps: each after its member's previous step and after its causes.
+
+    Its causes are the send of the message that it receives, and the step that wrote the bytes that
+    it records, or that let it join a log.
 
     Members are taken in turn, each as far as it can go. A step that commits, or that finds another
-    disk (``commits``), waits until no other step is possible. So in this order an entry is on as
-    many disks as the causes allow when it is committed.
+    disk (``commits``), waits until no other step is possible. So when an entry is committed in this
+    order, it is on as many disks as the causes allow.
 
     ``order`` gets the rows. Returns the number of rows ordered: steps of a cycle, and steps after
     them, are left out.

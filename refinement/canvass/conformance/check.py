@@ -4,10 +4,11 @@
     >>> findings = check(file.tables(), answers, file.runs)        # doctest: +SKIP
     >>> findings.tables().verdicts                                 # doctest: +SKIP
 
-It reads no file, asks nobody and keeps nothing. A step without an answer is an open step of the
-findings. Ask TLC about these, and check the runs with a refused one again: the new answers decide
-them. `Checker` does the work on columns, batch by batch: a run is never in memory as a whole, only
-what the checks of whole runs read (`canvass.conformance.run_arrays`).
+`check` reads no file, does not ask TLC and keeps nothing. A step without an answer becomes an open
+step of the findings. The caller asks TLC about the open steps. If TLC refuses one, the caller
+checks the runs with this step again: the new answers decide them. `Checker` does the work on
+columns, batch by batch. A run is never in memory as a whole, only the fields that the checks of
+whole runs read (`canvass.conformance.run_arrays`).
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ from canvass.traces.releases import releases_of_run
 from canvass.traces.schema import UNSENT, Event, Fact, FactKind, Run, encode
 
 BATCH_EVENTS: Final = 1 << 16
-"""Rows of a table that are checked together, as small arrays are slow."""
+"""The number of rows of a table that are checked together: small arrays are slow."""
 MAX_RUN_EVENTS: Final = 20_000_000
-"""Most events of a run: the checks of a whole run need them together in memory."""
+"""The maximum number of events in a run: the checks of a whole run need all of them in memory."""
 
 
 def check(events: Any, answers: Answers, runs: Mapping[str, RunEntry]) -> Findings:
@@ -63,19 +64,19 @@ def check(events: Any, answers: Answers, runs: Mapping[str, RunEntry]) -> Findin
     ----------
     events
         A `pyarrow.Table` of ``canvass.events/1``, or an iterable of tables or of
-        `pyarrow.RecordBatch`. Columns are found by their names, further ones are left out. The rows
+        `pyarrow.RecordBatch`. Columns are found by their names; other columns are ignored. The rows
         are in the order of run, member and step; a run may continue in the next batch. All clusters
         have the same size.
     answers
-        What TLC has answered.
+        The answers of TLC so far.
     runs
-        By the ids of the runs their ``run.json``, with the facts of what is missing from them, as
-        `canvass.traces.parquet.DatasetFile` has them; a run without rows is MALFORMED.
+        For the id of each run its ``run.json``, with facts about what is missing from it, as in
+        `canvass.traces.parquet.DatasetFile`. A run without rows is MALFORMED.
 
     Returns
     -------
     Findings
-        A run that is no trace is MALFORMED, and the others are checked.
+        A run that is no trace is MALFORMED; the other runs are checked.
 
     Raises
     ------
@@ -84,8 +85,9 @@ def check(events: Any, answers: Answers, runs: Mapping[str, RunEntry]) -> Findin
 
     Notes
     -----
-    The findings do not depend on the sizes of the batches. In the order of the runs: each step is
-    looked up, then the checks of the whole run follow (causality, then the safety monitors).
+    The findings do not depend on the sizes of the batches. One run is checked after the other: each
+    step is looked up, then the checks of the whole run follow (causality, then the safety
+    monitors).
     """
     checker = Checker(answers)
     checker.begin("", runs)
@@ -116,7 +118,7 @@ class RunCheck:
     wrong: dict[int, Step] = field(default_factory=dict)
     """Steps that are not allowed, by their rows: the first two of each member and action."""
     wrong_counts: dict[tuple[int, int], int] = field(default_factory=dict)
-    """The number of steps in ``wrong`` by member and action."""
+    """The number of all steps that are not allowed, by member and action."""
 
 
 class Checker:
@@ -125,7 +127,7 @@ class Checker:
     Parameters
     ----------
     answers
-        What TLC has answered.
+        The answers of TLC so far.
 
     Notes
     -----
@@ -136,7 +138,7 @@ class Checker:
         self._answers = answers
         self._checks: list[RunCheck] = []
         self._seen: list[tuple[Keys, NDArray[np.int8]]] = []
-        """The distinct keys of each batch, and what the answers say of them."""
+        """The distinct keys of each batch, and the answers about them."""
         self._open: dict[Key, Question] = {}
         self._last: tuple[RunCheck, EventColumns] | None = None
         """The batch before, and the run of its last event."""
@@ -144,7 +146,7 @@ class Checker:
     # --- sources ----------------------------------------------------------------------------------
 
     def begin(self, path: str, runs: Mapping[str, RunEntry]) -> None:
-        """Begin a source; ``path`` names its runs in the findings; ``runs`` as for `check`."""
+        """Begin a source. ``path`` names its runs in the findings; ``runs`` is as for `check`."""
         self._path, self._runs, self._finder = path, runs, FactFinder()
         self._of: dict[str, RunCheck] = {}
         for run_id, entry in runs.items():
@@ -183,7 +185,7 @@ class Checker:
         except ColumnError as error:
             if error.code is Code.BAD_SCHEMA:
                 raise
-            # A value that the format lacks makes one run malformed.
+            # A value that the format does not allow makes only its own run malformed.
             ids = pc.fill_null(table["run"].cast(pa.string()), "")
             several = pc.unique(ids).to_pylist()
             for run_id in several if len(several) > 1 else ():
@@ -273,9 +275,9 @@ class Checker:
     def _look_up(
         self, steps: StepColumns, keys: Keys, rows: Ints, rules: list[Rules], columns: EventColumns
     ) -> NDArray[np.int8]:
-        """Give what the answers say of each step; note the question of each that they lack.
+        """Look up the answer about each step; note a question for each step that has none.
 
-        Steps without a key, all but ``rows``, count as allowed.
+        Only the steps in ``rows`` have a key. The others count as allowed.
         """
         first, places = distinct_keys(keys[rows])
         distinct = keys[rows[first]]
@@ -291,7 +293,7 @@ class Checker:
         return codes
 
     def _note_wrong(self, check: RunCheck, place: int, steps: StepColumns, row: int) -> None:
-        """Keep a step that is not allowed, if it may be one of the first two of its action."""
+        """Keep a step that is not allowed, if it is one of the first two of member and action."""
         kind = int(steps.member[row]), int(steps.action[row])
         count = check.wrong_counts[kind] = check.wrong_counts.get(kind, 0) + 1
         if count <= 2:
@@ -300,7 +302,7 @@ class Checker:
     # --- whole runs -------------------------------------------------------------------------------
 
     def _end_run(self, check: RunCheck, facts: tuple[Fact, ...]) -> None:
-        """Make the checks of a whole run, and decide the verdict; ``facts`` are what it lacks."""
+        """Make the checks of a whole run, and decide the verdict; ``facts`` say what is missing."""
         check.facts = facts
         if check.events > MAX_RUN_EVENTS:
             check.malformed = check.malformed or (
@@ -313,7 +315,7 @@ class Checker:
         run, arrays = check.run, RunArrays.joined(check.parts)
         check.parts = []
         if run.member_count == 1:
-            # No state shows the disk that a single member has found, as it has begun a term since.
+            # A single member has begun a term since it found its disk: no state shows that disk.
             check.unchecked -= len(run.disk_replaced)
         facts, order, broken = check_whole(run, arrays, check.facts)
         divergences: tuple[Divergence, ...] = ()
@@ -337,7 +339,7 @@ class Checker:
 def check_whole(
     run: Run, arrays: RunArrays, facts: tuple[Fact, ...]
 ) -> tuple[tuple[Fact, ...], Order, list[Violation]]:
-    """Check causality and the safety monitors of a run; give all that is missing from it, too."""
+    """Check causality and the safety monitors; also give all facts about what is missing."""
     facts = with_cuts(run, arrays, facts)
     complete = complete_members(run, facts)
     empty = run.initial == "empty"
@@ -359,12 +361,12 @@ def verdict_of(
     diverges: bool,
     divergences: tuple[Divergence, ...] = (),
 ) -> RunVerdict:
-    """Give the verdict on a run that could be read, with what limits it.
+    """Give the verdict on a run that could be read, with the limits of the check.
 
-    These are the names of the safety properties that were not checked in full, and the releases
-    that wrote the logs of an imported run. A divergence outweighs what is missing. A run that lacks
-    something is incomplete, also if its import says so, or ``unchecked`` steps have no known state
-    before them.
+    The limits are the safety properties that were not checked in full, and the releases that wrote
+    the logs of an imported run. A divergence decides the verdict even if steps are missing. Without
+    one, a run is incomplete if steps are missing, if its import says that something is missing, or
+    if ``unchecked`` steps have no known state before them.
     """
     lacks, reason = bool(facts or unchecked or run.missing), ""
     verdict = Verdict.INCOMPLETE if lacks else Verdict.CONFORMS
@@ -437,7 +439,7 @@ def check_events(
     streams
         The events of each member that has a stream, in the order of steps.
     answers
-        What TLC has answered.
+        The answers of TLC so far.
     path
         Names the run in the findings.
     """

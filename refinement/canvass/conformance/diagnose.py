@@ -1,8 +1,8 @@
-"""The divergences of one run, each at the step where it shows first; and what explains them.
+"""The divergences of one run, each at the step where it shows first; and their explanations.
 
-`divergences_of` makes them of what is wrong. `explain_refusal` adds the step, its changes, and the
-outcome that it should have by the core. If the action is not enabled, TLC says why; if TLC cannot
-run, only that is missing.
+`divergences_of` makes them from wrong steps, broken causality and violated properties.
+`explain_refusal` adds the step, its changes, and the outcome that the core gives for it. If the
+action is not enabled, TLC says why; if TLC cannot run, only this reason is missing.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ HAZARDS_OF: Final = {
     "CommittedIsDurable": ("HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ8", "HZ9", "HZ11"),
     "StateMachineSafety": ("HZ1", "HZ2", "HZ10"),
 }
-"""Properties that 1.49 and 1.50 violate although each step is allowed, and the pages about that.
-Other properties that are violated with them are violated as a consequence.
+"""Properties that 1.49 and 1.50 can violate although each step is allowed, and the pages on that.
+If other properties are violated in the same run, that is a consequence.
 """
 
 
@@ -129,7 +129,7 @@ def divergences_of(
     order, broken
         The results of the checks of the whole run.
     wrong
-        Rows of steps that are not allowed: for each member and action at least two, if there are.
+        Rows of steps that are not allowed: at least the first two of each member and action.
     step_of
         Gives the step of a row of ``wrong``.
     """
@@ -143,7 +143,7 @@ def divergences_of(
 
 
 def _with_hazards(run: Run, found: list[Divergence]) -> list[Divergence]:
-    """Add to violated properties, if all steps are allowed, that the revision violates them."""
+    """If all steps are allowed, note on violated properties that the revision can violate them."""
     only_properties = all(one.kind is DivergenceClass.SAFETY_PROPERTY for one in found)
     names = {one.name for one in found} & HAZARDS_OF.keys()
     hardened = run.revision == HARDENED or run.hardening
@@ -279,7 +279,7 @@ def as_if_changed_before(step: Step, frame: Frame) -> Step:
 def core_outcome(rules: Rules, step: Step) -> tuple[Member, Sends] | None:
     """Give the outcome of a step by the Python core, None if its action is not enabled.
 
-    It is for words and for mutants: TLC decides.
+    Use it only for texts and for mutants: TLC decides verdicts.
     """
     from canvass.cluster import core
 
@@ -427,7 +427,7 @@ class RefusedStep(Record, frozen=True):
     """If the action is enabled: where its outcome differs from the observed one."""
     operator: Operator | None = None
     note: str = ""
-    """The reason why nothing, or not all, is said of what the spec allows."""
+    """The reason why the report cannot say, or not in full, what the spec allows."""
 
 
 def explain_refusal(loaded: RunColumns, divergence: Divergence, lookup: StepLookup) -> RefusedStep:

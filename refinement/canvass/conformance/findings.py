@@ -1,7 +1,7 @@
 """`Findings`: what a check has found, as records and as Arrow tables.
 
-Findings are provisional as long as they have open steps: steps that TLC has not answered. They hold
-if it allows them all. So only a run with an open step that TLC refuses has to be checked again.
+Findings are provisional as long as they have open steps: steps that TLC has not answered. They are
+final if TLC allows all open steps. If TLC refuses one, only the runs with it are checked again.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ OPEN_STEPS: Final = pa.schema(
         pa.field("question", pa.binary(), nullable=False),
     ]
 )
-"""A row for each distinct open step. `from_question` makes the step of the question."""
+"""A row for each distinct open step. `from_question` reads its question."""
 
 _KEY: Final = struct.Struct(">QQ")
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
@@ -108,7 +108,7 @@ class Findings:
     keys: NDArray[np.uint64]
     """(n, 2) array: the keys of the distinct steps of all runs."""
     codes: NDArray[np.int8]
-    """For each of them what the answers say, as `Answers.look_up` gives it."""
+    """The answer about each of these keys, as `Answers.look_up` gives it."""
 
     def closed(self) -> Findings:
         """Give the same findings, if TLC has allowed all open steps."""
@@ -213,7 +213,7 @@ def _coverage(runs: Iterable[RunFindings]) -> Iterator[dict[str, Any]]:
 
 
 def step_name(member: int, step: int, between: str = ", ") -> str:
-    """Name a step of a member; without its number, -1, the line of a log that no step prints."""
+    """Name a step of a member; -1 stands for a line of a log that no step prints."""
     return f"member {member}" + (f"{between}step {step}" if step >= 0 else "")
 
 

@@ -38,7 +38,7 @@ def find_operator(name: str, action: str = "") -> Operator | None:
     name
         The name of a divergence.
     action
-        The action of the step that diverges, if known: the demands on a log depend on it.
+        The action of the step that diverges, if known. For a log, the definition depends on it.
 
     Returns
     -------
@@ -66,7 +66,7 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The condition under which an action is not enabled: any of some parts."""
+    """The condition under which an action is not enabled: a disjunction of parts."""
 
     definitions: str
     """``LET ... IN`` with the definitions that the parts use, or nothing."""

@@ -50,7 +50,7 @@ CLASS_TEXTS: Final = {
 """The meaning of each class for a person."""
 _MAX_FACTS: Final = 3
 OF_STEPS: Final = (DivergenceClass.IMPLEMENTATION_STEP, DivergenceClass.INSTRUMENTATION_GAP)
-"""The classes of a step that the spec does not allow; the others are of messages and logs."""
+"""The classes of a wrong step; the other classes concern causality and safety properties."""
 _SOUND: Final = (Verdict.CONFORMS, Verdict.INCOMPLETE)
 _SAID: Final = {"active sets": "sets of members that are heard from"}
 _DIGITS: Final = re.compile(r"\d+")
@@ -142,8 +142,9 @@ def timing_lines(warning: TimingWarning) -> tuple[str, str]:
 def notes(found: CorpusVerdict) -> list[str]:
     """Give the lines after a list of runs.
 
-    They have the releases that wrote imported logs, the revision that allows the steps, the inputs
-    that were taken as given, the safety properties that were not checked in full, and the amount.
+    They name the releases that wrote imported logs, the revision that allows the steps, the inputs
+    that were taken as given, and the safety properties that were not checked in full. The last line
+    says how much was checked.
     """
     runs = found.runs
     subject = "{} of " + f"{len(runs)} runs" if len(runs) > 1 else "the run"
@@ -206,7 +207,7 @@ def summary(counts: Counts) -> str:
 
 
 EVENTS_BEFORE: Final = 24
-"""Events drawn before the divergence, which rests on them: as many as a person reads."""
+"""Events drawn before the divergence, among those that led to it: as many as a person reads."""
 EVENTS_AFTER: Final = 4
 """Events drawn after the divergence: they show whether the run continued."""
 
@@ -271,7 +272,7 @@ def make_cases(runs: Iterable[RunVerdict], lookup: StepLookup, limit: int) -> li
 
 
 def draw(loaded: RunColumns, divergence: Divergence) -> Diagram:
-    """Draw the events that a divergence rests on, its event, and a few events after it."""
+    """Draw the events that led to a divergence, its event, and a few events after it."""
     from canvass.lanes.of_run import RunLanes
 
     lanes = RunLanes(loaded.columns)
@@ -288,8 +289,9 @@ def places_of(run: RunVerdict, divergence: Divergence) -> dict[str, Location]:
     Returns
     -------
     dict
-        In this order, each by its description. A step that no line shows has the last line before
-        it. Of a data set, or if the stream has changed since, there is the path of the run.
+        The locations by their descriptions, the trace first. If no line of the log shows the step,
+        its location is the last line before it. In a data set, or if the stream has changed since,
+        the location in the trace is the path of the run.
     """
     in_trace, path = "the step in the trace", Path(run.path)
     if not path.is_dir():

@@ -1,9 +1,10 @@
-"""Events laid out for the checks: the steps in them, and what checks of whole runs read of them.
+"""Events laid out for the checks: as single steps, and as the arrays of whole runs.
 
 A step is checked alone: `steps_of` finds for each event the state before it. Causality and the
-safety monitors need all steps of a run, but little of each: `RunArrays` are much smaller than the
-events. `to_arrays` makes it of a batch; `RunArrays.split` separates the runs of a batch,
-`RunArrays.joined` puts the parts of a run together. Nothing is checked here.
+safety monitors need all steps of a run, but only a few fields of each. `RunArrays` holds these
+fields, and is much smaller than the events. `to_arrays` makes the arrays of a batch,
+`RunArrays.split` separates the runs of a batch, and `RunArrays.joined` puts the parts of a run
+together. Nothing is checked here.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ Narrow: TypeAlias = Any
 """Whole numbers in an array of 8, 16 or 32 bits each."""
 
 REPLACED: Final = -3
-"""Instead of the row before: the member starts with another disk than it left."""
+"""In place of the previous row: the member starts with another disk than it left."""
 RESTART: Final = ACTION_NAMES.index("Restart")
 _TYPES: Final = [message.__name__ for message in MESSAGE_TYPES]
 _VOTE: Final = _TYPES.index("Vote")
@@ -149,7 +150,7 @@ def row_kind(count: int) -> type[np.signedinteger[Any]]:
 
 
 def _narrow(cells: Ints) -> Narrow:
-    """Give ids of members in one byte each; an id that no cluster has stays one."""
+    """Give ids of members in one byte each; an id that no cluster has stays such an id."""
     return np.clip(cells, -1, np.iinfo(np.int8).max).astype(np.int8)
 
 
@@ -197,8 +198,8 @@ def rows_before(
 ) -> Ints:
     """Give for each row the row before it in its stream.
 
-    It is -1 for the first step of a member if disks are ``empty`` at the start, -2 if not known,
-    ``REPLACED`` for the members and steps of ``replaced``.
+    The result is -1 for the first step of a member if disks are ``empty`` at the start, and
+    ``REPLACED`` for the members and steps in ``replaced``. It is -2 if the row before is not known.
     """
     count = len(arrays)
     member, step = arrays.member, arrays.step
@@ -220,7 +221,7 @@ def _overreports(columns: EventColumns) -> NDArray[np.bool_]:
 
 
 def _replays(columns: EventColumns) -> Ints:
-    """Give for each state the mask of the members whose catch-up it says is under way."""
+    """Give for each state the mask of the members to which, by the state, a catch-up runs."""
     running = columns.members[:, :, MEMBER_INDEX["catchup_replay"]] != 0
     mask: Ints = running @ (1 << np.arange(columns.member_count, dtype=np.int64))
     return mask
@@ -249,8 +250,9 @@ def steps_of(
 
     The state before a step is the state after the member's previous step. If disks are empty at the
     start, the first step starts from the state with nothing on disk. If the step before a restart
-    is missing, or the restart found another disk, it starts from the state after itself: that has
-    all that was on disk. But a single member has begun a term since.
+    is missing, or the restart found another disk, the restart starts from the state after itself:
+    that state has everything that was on disk. This does not hold for a single member, which has
+    begun a term since.
 
     Parameters
     ----------

@@ -13,26 +13,27 @@ CandidateTermMonotonic, CommitMonotonic, CommitBounded, RecordingLogCoherent
     a Restart or Terminate. In 1.49 a leader's commit position may fall, because the leader sets it
     to the quorum position.
 LogMatching, LeaderCompleteness, StateMachineSafety, CommittedIsDurable, NoTruncationBelowCommit
-    Evaluated on the logs that follow from who recorded whose log up to where: which leadership
-    wrote which positions. A log is unknown if it is unknown at the start, or after missing steps;
-    unknown logs violate nothing. LeaderCompleteness and CommittedIsDurable compare logs of several
-    members at one time, and are checked only if no step of the run is missing.
+    Evaluated on reconstructed logs. The steps show who recorded whose log up to which position, and
+    so which leadership wrote which positions. A log is unknown if it is unknown at the start, or
+    after missing steps; unknown logs violate nothing. LeaderCompleteness and CommittedIsDurable
+    compare logs of several members at one time, and are checked only if no step of the run is
+    missing.
 AppliedWithinCommitted
-    Not a property of the spec, where it follows from StateMachineSafety. The monitor checks a part
-    of it: no commit position, up to which services process the log, is beyond all positions that
-    any leader ever announced as committed. Not checked for 1.49, whose members replay all that they
-    have recorded.
+    Not a property of the spec, because there it follows from StateMachineSafety. The monitor checks
+    a part of it: services process the log up to the commit position, and no commit position is
+    beyond all positions that leaders ever announced as committed. Not checked for 1.49, whose
+    members replay all that they have recorded.
 
-A member that starts with another disk than it left (``source.diskReplaced``) is a new one: it may
-vote again, its log is unknown, and what no quorum is known to have any more is not committed. What
-a quorum still has must stay. ElectionSafety then ignores later leaders of terms in which the member
-may have voted before.
+A member that starts with another disk than it left (``source.diskReplaced``) counts as a new
+member: it may vote again, and its log is unknown. Entries that no quorum is known to have any more
+are no longer committed; entries that a quorum still has must stay. ElectionSafety then ignores
+later leaders of terms in which the member may have voted before.
 
 Recorded checksums of logs are checked as well. LogStream is broken if a checksum contradicts the
-log that follows from the steps, or is of a position that is not recorded. StateMachineSafety is
-broken if checksums of one committed position differ. A checksum is of a committed log if its member
-commits up to the position in the same step or in a later one, before the log is truncated below the
-position, and before a step is missing.
+log that follows from the steps, or if its position is not recorded. StateMachineSafety is
+broken if checksums of committed logs differ at one position. The log of a checksum is committed if
+its member commits up to the position in the same step or in a later one, before the log is
+truncated below the position and before a step is missing.
 
 Each leadership writes a span of positions. ``Cluster.tla`` has the term of each entry of a log.
 Here a *node* stands for such a span on top of another node: from its start up to where the log ends
@@ -62,12 +63,12 @@ STATE_MACHINE_SAFETY: Final = 2
 COMMITTED_IS_DURABLE: Final = 3
 NO_TRUNCATION_BELOW_COMMIT: Final = 4
 MISREAD: Final = 5
-"""No property: the log is consumed as if terms began elsewhere in it than they do."""
+"""Not a property of the spec: a step consumes the log as if terms began at other positions."""
 LOG_PROPERTIES: Final = 6
 
 CONSUMES_ENTRIES: Final = 1
 CONSUMES_TERM: Final = 2
-"""A step consumes the first entry of a term, with what follows of it."""
+"""A step consumes the first entry of a term, and perhaps more entries of that term."""
 
 _ROOT: Final = 0
 _UNKNOWN: Final = 1
@@ -276,7 +277,7 @@ def _of_states(arrays: RunArrays, order: Order, revision: str) -> list[Violation
 
 def _conflicts(order: Order, rows: Ints, keys: Ints, values: Ints) -> Ints:
     """Give the rows whose value differs from the first one of the same key, in order of causes."""
-    # Values hardly ever differ. Without an order of causes that is far cheaper to see.
+    # Values hardly ever differ, and this is far cheaper to check without the order of causes.
     if not len(_with_several_values(keys, values)):
         return rows[:0]
     by_cause = np.argsort(order.rank[rows], kind="stable")
@@ -318,7 +319,10 @@ def _candidate_rows(state: Ints, before: Ints) -> Ints:
 
 
 def _rows_that_have(counts: Ints, places: Ints) -> Ints:
-    """Give the rows of some items by their rising places; ``counts`` has the items of each row."""
+    """Give the row of each item; ``counts`` has the number of items of each row.
+
+    ``places`` are the numbers of the items among those of all rows, in ascending order.
+    """
     return np.searchsorted(np.cumsum(counts, dtype=np.int64), places, side="right")
 
 
@@ -393,9 +397,9 @@ def _of_checksums(
 def _row_of_commit(arrays: RunArrays, before: Ints, row: int, position: int) -> int:
     """Give the row in which a member commits its log up to the position of a checksum, or -1.
 
-    That is the first one, from the row on that reports the checksum, with a commit position that
-    reaches the position. It is -1 if the log was truncated below the position before, or steps are
-    missing in between: the member may have committed other entries then.
+    That is the first row, from ``row`` (which reports the checksum) on, whose commit position
+    reaches ``position``. The result is -1 if the log is truncated below the position before that
+    row, or if steps are missing in between: the member may have committed other entries then.
     """
     start, width = row, 64
     while start < len(before):
@@ -482,7 +486,8 @@ def _with_room(logs: Any) -> Any:
 def _new_node(logs: Any, parent: int, start: int, leadership: int) -> int:
     """Give the node for what a leadership writes above a log.
 
-    If the log ends with the same term, it is its last node: term and position name the bytes.
+    If the log already ends in the same term, this is its last node, because a term and a position
+    identify a byte.
     """
     under = np.uint64(7)
     known = 1
@@ -504,9 +509,10 @@ def _new_node(logs: Any, parent: int, start: int, leadership: int) -> int:
 
 @compiled
 def _put_on_top(logs: Any, own: int, length: int, other: int, end: int) -> int:
-    """Put what a log has from ``length`` to ``end`` on top of another one of that length.
+    """Extend a log from ``length`` to ``end`` with the entries that another log has there.
 
-    ``own`` is the top node of the latter, ``other`` that of the former. Gives the new top node.
+    ``own`` is the top node of the log that is extended, ``other`` that of the other log. Gives the
+    new top node.
     """
     beneath = _identity(logs, own, length)
     if _same(beneath, _identity(logs, other, length)):
@@ -621,7 +627,7 @@ def _held(logs: Any, top: Any, lengths: Any, committed: int, length: int) -> int
 
 @compiled
 def _is_gone(logs: Any, gone: Any, count: int, top: int, length: int) -> bool:
-    """Whether a log of some length is part of a log that was on a disk which was replaced."""
+    """Whether a log up to some length is the prefix of a log that was on a replaced disk."""
     for k in range(count):
         if length <= gone[1, k]:
             own = _identity(logs, gone[0, k], length)
@@ -666,7 +672,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     order
         Rows in an order of causes.
     member, before, recorded, commits, module_term, source
-        Of each row what `RunArrays` and `Order` have of it.
+        Fields of `RunArrays` and `Order` for each row.
     consumption
         For each row ``CONSUMES_ENTRIES``, ``CONSUMES_TERM`` or 0.
     led
@@ -683,12 +689,13 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     checksum_position
         The positions of all checksums.
     checksum_starts
-        For each row where its checksums begin; one place more at the end. Empty if there is none.
+        For each row where its checksums begin; one place more at the end. Empty if there are no
+        checksums.
     bad
-        Gets the place in the order where each of the `LOG_PROPERTIES` properties fails first, and a
-        position. The place is -1 before: a property that holds.
+        Filled with the place in the order where each of the `LOG_PROPERTIES` properties fails
+        first, and a position. The place stays -1 for a property that holds.
     witness
-        Gets the identity of the log up to each checksum's position; 0 if it is not known.
+        Filled with the identity of the log up to each checksum's position; 0 if it is not known.
     """
     members = len(unknown)
     nodes = np.zeros((2 * len(terms) + 512, 4), np.int64)
@@ -709,8 +716,8 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     # The committed log, and the longest committed log with known contents.
     committed, committed_length = _ROOT, 0
     sure, sure_length = _ROOT, 0
-    # The logs that were on disks which were replaced. What no quorum has any more then is no longer
-    # committed, and no commit of it that is repeated makes it so. The member is a new one.
+    # The logs of replaced disks. Entries that no quorum has after the replacement are no longer
+    # committed, even if a member commits them again. The member with the new disk is a new one.
     gone = np.zeros((2, np.count_nonzero(before == REPLACED)), np.int64)
     lost = 0
 
@@ -787,7 +794,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 committed = _put_on_top(logs, committed, committed_length, top[i], reached)
                 committed_length = reached
                 extended = True
-        # A leader lacks entries from when it begins to lead, or from when its log is truncated.
+        # A leader can begin to lack entries when it begins to lead, or when its log is truncated.
         leads = led[row]
         lacks_anew = (leads >= 0 and leading[i] < 0) or end < old_length
         leading[i] = leads

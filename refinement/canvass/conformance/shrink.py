@@ -4,7 +4,7 @@ Each candidate is checked by `check_events`. It is accepted if its first
 divergence has the same class and name and is at the same event. Candidates leave out, in this
 order, as long as it helps:
 
-1. the ends of streams: all events that the divergence does not rest on;
+1. the ends of streams: all events that did not lead to the divergence;
 2. whole members, and more of the ends;
 3. steps that do not change their member's state, with the receipts of the messages they sent.
 
@@ -32,7 +32,7 @@ from canvass.traces.schema import Event, FactKind, Run
 Streams = Mapping[int, Sequence[Event]]
 """The events of each member."""
 Kept = dict[int, list[int]]
-"""For each member whose stream is kept the places of its events in it, in ascending order."""
+"""For each member that is kept: the places of the kept events in its stream, in ascending order."""
 
 
 class NothingToShrink(Exception):
@@ -130,7 +130,7 @@ class _Search:
     # --- what is tried ----------------------------------------------------------------------------
 
     def cut_after(self, loaded: RunColumns) -> None:
-        """Leave out the events that the divergence does not rest on, or at least those after it."""
+        """Leave out the events that did not lead to the divergence, or at least those after it."""
         lanes = RunLanes(loaded.columns)
         row = loaded.row_of(self.target.member, self.target.step)
         up_to_it = lanes.rows[: lanes.place[row] + 1]

@@ -30,9 +30,9 @@ _HERE: Final = Path(__file__).parent
 def environment(folder: Path = _HERE, *, markup: bool = True) -> Environment:
     """Make the environment of the templates in a folder, which may import those beside this module.
 
-    Control characters, which nothing shown should hold, become their names. In markup texts are
-    escaped. A text beyond `MAX_TEXT` is cut there and ends with an ellipsis; with the filter
-    ``line`` beyond `MAX_LINE`.
+    Control characters, which nothing shown should hold, become their names. In markup, texts are
+    escaped. A text longer than `MAX_TEXT` is cut there and ends with an ellipsis; with the filter
+    ``line`` the limit is `MAX_LINE`.
     """
 
     def shown(value: object) -> object:

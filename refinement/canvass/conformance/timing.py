@@ -2,8 +2,8 @@
 
 The spec is untimed. An expired deadline and the start of an election are inputs of a step, so a run
 with any timing conforms. If ``run.json`` names a timeout, the monitor compares the inputs with the
-member's own clock. A timeout that is taken for passed too early is a warning, never part of the
-verdict. Clocks of different members are never compared.
+member's own clock. If a member took a timeout as passed too early, the monitor gives a warning,
+which is never part of the verdict. Clocks of different members are never compared.
 
 A recorded event has its time and its inputs. In an imported run a step happened at some time
 between the line before it and the line after it, and its inputs are inferred. So only what a line
@@ -43,7 +43,7 @@ _DRIFT: Final = 1_000
 """The clocks of cluster and log may differ by a thousandth, as a wall clock is slewed."""
 _NEVER_NS: Final = -(1 << 61)
 _ANY_NS: Final = 1 << 61
-"""Before every time, for an event that this process has not had; after every time."""
+"""A time before all others, for an event that the process has not had; and one after all others."""
 _TIMER_ERRORS: Final = (
     "timeout awaiting commit position",
     "failed to send catchup position",
@@ -128,13 +128,13 @@ class _Stream:
         upto = np.maximum.accumulate(np.where(self.shown, rows, -1))
         since = np.minimum.accumulate(np.where(self.shown, rows, len(rows))[::-1])[::-1]
         before, after = np.concatenate([[-1], upto[:-1]]), np.concatenate([since[1:], [len(rows)]])
-        # A duty cycle reads the clock after the cycle before, then it takes messages.
+        # A duty cycle reads the clock once the previous cycle has ended, and then polls messages.
         is_cycle = self.of(*_CYCLES)
         cycle = _last(is_cycle)
         before = np.where(is_cycle, np.where(cycle >= 0, upto[cycle], -1), before)
         time_ns = self._columns.time_ns
         times = np.concatenate([time_ns, [_ANY_NS, _NEVER_NS]])
-        # A handler reads it after the line of the receipt; the line of a change comes later.
+        # A handler reads the clock after the line of the receipt; the line of a change comes later.
         receives = (self.message("peer") >= 0) & ~self.changes
         self.earliest = np.where(self.shown & receives, time_ns, times[before])
         self.latest = np.where(self.shown & ~receives, time_ns, times[after])
@@ -149,7 +149,7 @@ class _Stream:
         return np.where(place >= 0, earliest[place], _NEVER_NS)
 
     def holds(self, begins: Flags, ends: Flags) -> Ints:
-        """Give for each row before it whether something has begun and not ended; -1: not known."""
+        """Give for each row whether something began before it and has not ended; -1: not known."""
         place = _last(begins | ends | ~self.continues)
         value = np.where(begins, 1, np.where(self.continues, 0, -1))
         return np.where(place >= 0, value[place], -1)

@@ -88,8 +88,8 @@ def places_of(columns: Sequence[str], wanted: NumberKind) -> list[int]:
 def make_small(columns: EventColumns) -> EventColumns:
     """Replace positions by their ranks; numbers up to 0 stay.
 
-    So each entry of a log lies between two recorded positions: the spec compares and copies
-    positions and never computes with them.
+    Then each entry of a log lies between two recorded positions. This changes no answer, because
+    the spec compares and copies positions and never computes with them.
     """
     places = {name: places_of(names, NumberKind.POSITION) for name, names in TABLES}
     tables = {name: getattr(columns, name).copy() for name, _ in TABLES}
@@ -294,8 +294,9 @@ def read_answers(values: Iterable[Value], runs: int) -> list[Answer]:
 def divergences_of(trace: TraceRun, answer: Answer) -> tuple[Divergence, ...]:
     """Give the divergences at which the longest explained prefix stops.
 
-    If a property is violated there, or a step is wrong, they are these. Otherwise they are the
-    events of all members that lack a message or a log: some of these may only wait for another.
+    These are the properties that are violated there, and the wrong steps. If there are none, they
+    are the next events of all members that lack a message or a log: some of these may only wait
+    for an event of another member.
     """
     most = max(map(sum, answer.dead_ends))
     ends = [(at, end) for at, end in answer.dead_ends.items() if sum(at) == most]
@@ -334,7 +335,7 @@ _NO_LOG: Final = (
 )
 
 BATCH_EVENTS: Final = 10_000
-"""Events in one run of TLC, if they are of more than one run."""
+"""Events in one run of TLC, if they belong to more than one recorded run."""
 _ROOT_MODULE: Final = "TraceSpecRuns"
 _NEXT: Final = ",\n"
 _UNBOUNDED: Final = 1_000_000
@@ -375,7 +376,7 @@ def check_with_tlc(units: Iterable[Unit], progress: Progress = lambda *_: None) 
 
 
 def _read(unit: Unit) -> Iterator[TraceRun | RunVerdict]:
-    """Read the runs of a folder or file; what TLC cannot be asked about is malformed."""
+    """Read the runs of a folder or file; a run that TLC cannot check is malformed."""
     path = path_of(unit)
     malformed = RunVerdict(path.name, str(path), Verdict.MALFORMED)
     try:

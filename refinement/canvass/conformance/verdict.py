@@ -57,7 +57,7 @@ MESSAGE_CAUSALITY: Final = "MessageCausality"
 """The name of divergences of messages: not sent, received twice, or received out of order."""
 LOG_STREAM: Final = "LogStream"
 """The name of divergences of logs: bytes that nobody wrote, checksums that contradict the log, and
-terms that do not begin where the log is consumed as if they did.
+steps that consume the log as if a term began at another position.
 """
 
 
@@ -80,7 +80,7 @@ class TimingRule(str, Enum):
     EARLY_TIMEOUT = "EARLY_TIMEOUT"
     """A step of an election took a deadline for expired that had not expired."""
     LEADER_HEARD = "LEADER_HEARD"
-    """A follower began an election for want of its leader, which it had just heard of."""
+    """A follower began an election as if it had lost its leader, but had just heard from it."""
     EARLY_ERROR = "EARLY_ERROR"
     """An election failed with a timeout that had not passed."""
 
@@ -117,7 +117,7 @@ class RunVerdict(Record, frozen=True):
     verdict: Verdict
     events: int = 0
     unchecked: int = 0
-    """Events whose state before is not known."""
+    """Events before which the state of the member is not known."""
     divergences: tuple[Divergence, ...] = ()
     """The first divergence of each kind and name, in the order of causes."""
     facts: tuple[Fact, ...] = ()

@@ -3,9 +3,9 @@
     >>> verdict = check_run(Path("runs/seed-7"))          # doctest: +SKIP
     >>> verdict.verdict, verdict.divergences              # doctest: +SKIP
 
-`read_and_check` reads units and asks nobody. `decide` calls it, or any other source of findings,
-until no step is open. `check_units` does this for ``canvass verify``. `make_lookup` combines state
-graphs, the known steps, a cache and TLC.
+`read_and_check` reads units and does not ask TLC. `decide` calls it, or any other source of
+findings, until no step is open. `check_units` does this for ``canvass verify``. `make_lookup`
+combines state graphs, the known steps, a cache and TLC.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def path_of(unit: Unit) -> Path:
 def units_of(paths: Iterable[Path]) -> Iterator[Unit]:
     """Give the run folders and data set files of some corpora.
 
-    Each is given once, also if it is named twice. A path among them that can be no run is given as
-    the error that says why.
+    Each is given once, even if it is named twice. A path in a corpus that cannot be a run is given
+    as the error that says why.
 
     Raises
     ------
@@ -86,7 +86,7 @@ class UnitChecker:
     Parameters
     ----------
     answers
-        What TLC has answered.
+        The answers of TLC so far.
     timed
         Whether the times and free inputs of run folders are checked.
     on_batch
@@ -175,14 +175,14 @@ class UnitChecker:
 def read_and_check(
     units: Iterable[Unit], answers: Answers, only: Collection[str] | None = None
 ) -> Findings:
-    """Read units and check their runs; nobody is asked.
+    """Read units and check their runs, without asking TLC.
 
     Parameters
     ----------
     units
         Run folders and files of data sets.
     answers
-        What TLC has answered.
+        The answers of TLC so far.
     only
         The ids of the wanted runs in files of data sets. Default: all.
     """
@@ -205,7 +205,7 @@ def decide(
     Parameters
     ----------
     checked
-        Gives the findings in some runs from the answers that there are.
+        Checks some runs with the answers that are known so far, and gives the findings.
     lookup
         Has the answers, and asks TLC.
     asking
@@ -214,7 +214,7 @@ def decide(
     Returns
     -------
     Findings
-        All steps are decided.
+        Findings without open steps.
 
     Raises
     ------
@@ -339,7 +339,7 @@ def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True
     Raises
     ------
     GraphError
-        If a graph cannot be opened, or is of another state of the spec.
+        If a graph cannot be opened, or was made with another spec.
     """
     folder = cache
     try:
@@ -351,7 +351,7 @@ def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True
 
 
 def _open_keys(path: Path) -> KeyTable:
-    """Open the keys of a graph whose edges are what today's spec allows, under today's keys."""
+    """Open the keys of a graph, if it was made with the present spec and canonical form."""
     from canvass.graph import GraphError
     from canvass.graph.artifact import open_keys, read_manifest
 
