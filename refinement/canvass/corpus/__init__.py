@@ -3,8 +3,8 @@
 A `plan.Unit` is a run folder, a file of a data set or a folder of Aeron's logs. `check` reads and
 checks units, and asks TLC about open steps: functions from Arrow batches to Arrow batches.
 `spark_engine` applies them to DataFrames by ``mapInArrow``, `process_engine` to Arrow tables, and
-`engine` chooses. `job` says in which order: check, ask about the distinct open steps, check the
-units again that TLC's answers concern, write the tables. `history` compares a corpus with the
+`engine` chooses. `job` runs the stages in order: check, ask TLC about the distinct open steps,
+check the units with refused steps again, write the tables. `history` compares a corpus with the
 tables that earlier verifications wrote, and `summary` and `report` report. `data_source` and
 `dataframe` are for programs that have a Spark session of their own.
 

@@ -54,14 +54,14 @@ HERE: Final = Progress()
 
 @dataclass(frozen=True)
 class TaskChecker:
-    """Tables in which a task looks steps up; Spark sends it to the workers.
+    """The tables in which a task looks up steps. Spark sends this object to the workers.
 
     Parameters
     ----------
     digest
-        Digest of the spec that the answers rest on.
+        Digest of the spec that the answers belong to.
     known
-        The answers that are known.
+        The known answers.
     graphs
         Folders of graph artifacts.
     """
@@ -108,7 +108,7 @@ def ask_steps(digest: str, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def ask_alone(rules: Rules, steps: Sequence[Step]) -> list[bool]:
-    """Ask TLC; one worker of a user on a machine at a time, as a JVM takes 2 GiB."""
+    """Ask TLC. Workers of one user on one machine ask in turn, because a JVM takes 2 GiB."""
     lock = Path(tempfile.gettempdir()) / f"canvass-oracle-{os.getuid()}.lock"
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -2,11 +2,11 @@
 Aeron's event logs, as rows.
 
 Events have the columns of ``canvass.events/1`` (`canvass.traces.arrow`) without dictionaries. They
-answer questions about a corpus; `canvass.corpus.job` verifies it much faster. More columns:
-``revision`` of the run's rules, one for each Hive partition, and ``truncated``, which has a reason
-in the rows of a stream that ends within a line or whose import is incomplete. Units are brought
-into the form of a data set by the task that reads them: folders of Aeron's logs are imported, run
-folders converted.
+answer questions about a corpus; `canvass.corpus.job` verifies it much faster. There are more
+columns: ``revision`` (of the run's rules), one for each Hive partition, and ``truncated``. The last
+has a reason in all rows of a stream that ends within a line, or whose import is incomplete. The
+task that reads a unit brings it into the form of a data set: it imports folders of Aeron's logs and
+converts run folders.
 
 Options of events are ``path``, also the argument of ``load``, and ``memberCount``: members of each
 cluster, 3 by default; a run of another size is an error. With ``schema`` only the named columns
@@ -115,7 +115,7 @@ class UnitReader(DataSourceReader):
 
     @abstractmethod
     def _read_unit(self, unit: Unit, here: Path) -> Iterator[Any]:
-        """Yield the rows of a unit, whose files are here, as Arrow tables."""
+        """Yield the rows of a unit as Arrow tables; its files are at ``here`` on this machine."""
 
 
 def _root(options: Mapping[str, str]) -> Place:

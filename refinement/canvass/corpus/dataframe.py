@@ -67,8 +67,8 @@ def verify(
     -------
     DataFrame
         One row for each run, with the columns of the table ``verdicts``. Spark computes it when it
-        is used. The oracle runs on the workers, one at a time on each machine. A run whose id or
-        revision the format does not have is MALFORMED.
+        is used. The oracle runs on the workers, one at a time on each machine. A run with an id or
+        a revision that the format does not allow is MALFORMED.
 
     Raises
     ------

@@ -42,7 +42,7 @@ def choose_engine(
     units
         All units of the job.
     master
-        The Spark master that the user named. If there is one, the engine is Spark.
+        The Spark master that the user named. If there is one, ``AUTO`` means Spark.
     wanted
         The engine that the user named.
 

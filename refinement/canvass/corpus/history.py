@@ -112,7 +112,7 @@ class History:
 
 
 DECIDING: Final = ("cluster", "traces", "graph", "steps", "conformance", "corpus", "spec", "tlc")
-"""The packages whose code decides verdicts, also on logs of Aeron."""
+"""The packages whose code decides verdicts, including those on Aeron's logs."""
 
 
 def checker_version() -> str:

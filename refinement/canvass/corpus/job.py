@@ -5,7 +5,7 @@ Rows flow through the stages; a corpus without open steps needs the first and th
 1. ``check``: units become rows of verdicts, divergences, counts and open steps.
 2. ``ask``: TLC decides each distinct open step.
 3. ``recheck``: units with a refused step are checked again, with the answers, until no step is
-   open. The other runs with open steps keep their verdicts, which hold if all are allowed.
+   open. The other runs with open steps keep their verdicts, as TLC has allowed all these steps.
 4. ``write``: the engine writes the tables.
 
 No verdict depends on the tasks: it follows from the run's own events and from the answers for its
@@ -44,7 +44,7 @@ _IN_ROWS: Final = {
     "divergences": ("kind", "DIVERGENCE", DIVERGENCE_COLUMNS),
     "quarantine": ("verdict", "MALFORMED", QUARANTINE_COLUMNS),
 }
-"""A column, its value and the columns of the rows of a table."""
+"""For each table: a column and the value in it that selects the rows, and the table's columns."""
 _IS_OPEN: Final = (pc.field(OPEN) > 0) & (pc.field("verdict") != "MALFORMED")
 """Is true of verdicts that wait for TLC: nobody asks about the open steps of a malformed run."""
 

@@ -44,7 +44,7 @@ class UnitKind(str, Enum):
     FILE = "FILE"
     """A file of a Parquet data set: whole runs."""
     AERON_LOGS = "AERON_LOGS"
-    """A folder with the event logs of a real cluster; who checks it imports it."""
+    """A folder with the event logs of a real cluster; the task that checks it imports it."""
     REFUSED = "REFUSED"
     """An entry of a corpus folder that cannot be a run."""
 
@@ -94,7 +94,7 @@ def list_units(corpora: Iterable[Place]) -> list[Unit]:
 
 
 def _listed(root: Place) -> list[Unit]:
-    """Return the units of a corpus, of which all names are listed first."""
+    """Return the units of a corpus. All names in it are listed first."""
     if not _is_text(str(root)):
         raise TraceError(Code.BAD_NAME, str(root), 0, 0, _NO_TEXT)
     if root.suffix == ".parquet" and root.is_file():
@@ -112,7 +112,7 @@ def _listed(root: Place) -> list[Unit]:
 
 
 class _Lister:
-    """Finds the units in the entries of the folders of a corpus, which are named from its root."""
+    """Finds the units among the entries of a corpus; its folders are named from its root."""
 
     def __init__(self, root: Place, entries: Mapping[str, Sequence[Entry]]) -> None:
         self._root, self._entries = root, entries
@@ -215,8 +215,8 @@ def pack(
 ) -> list[list[Unit]]:
     """Distribute units over tasks of like cost, the most expensive one first.
 
-    The units are dealt in the order of their costs, so no task costs more than a fair share and the
-    most expensive unit.
+    The units are dealt in the order of their costs, so no task costs more than a fair share plus
+    the cost of the most expensive unit.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from canvass.traces.counts import counted
 class ProcessEngine:
     """Runs the stages of a `canvass.corpus.job.CorpusJob` in this process, on Arrow tables.
 
-    `SparkEngine` has the same methods on DataFrames. What is small is an Arrow table in both.
+    `SparkEngine` has the same methods on DataFrames. In both, small results are Arrow tables.
     """
 
     parallelism = 1

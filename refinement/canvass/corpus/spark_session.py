@@ -1,4 +1,4 @@
-"""Spark sessions: a local session that prints little and listens to nobody, or one elsewhere.
+"""Spark sessions: a local one that prints little and is closed to the network, or one elsewhere.
 
 The settings of a session are here, each with its reason. `canvass.corpus.spark_engine` runs jobs
 on a session.

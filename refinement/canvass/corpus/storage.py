@@ -84,7 +84,7 @@ class UrlPath:
         return len(data)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
-        """Make no folder: a store makes those of a file that is written."""
+        """Do nothing: a store makes the folders of a file when the file is written."""
 
     def is_file(self) -> bool:
         """Tell whether it is a file."""
@@ -233,9 +233,9 @@ def files_below(folder: Place) -> list[Entry]:
 
 @contextmanager
 def on_this_machine(place: Place) -> Iterator[Path]:
-    """Yield a path with the contents of a place; those of a URL are copied, for the block.
+    """Yield a path with the contents of a place; for the block, those of a URL are copied.
 
-    The copy of a place where nothing is is an empty folder.
+    If there is nothing at the URL, the copy is an empty folder.
     """
     if isinstance(place, Path):
         yield place
@@ -261,7 +261,7 @@ def clear(folder: Place) -> None:
 
 
 def write_table(table: Any, folder: Place) -> None:
-    """Write a table in the place of that in a folder; a reader finds each file whole."""
+    """Replace the table in a folder; a reader finds each file whole."""
     clear(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with store(folder) as (files, path):

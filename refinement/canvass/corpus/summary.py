@@ -97,7 +97,7 @@ class Summary(Record, frozen=True, kw_only=True):
     verdicts: dict[str, int]
     """Runs by verdict; every verdict is a key."""
     checked_in_part: int = 0
-    """Runs that conform, but were not asked all safety properties; their reasons name these."""
+    """Runs that conform, but were not checked in full; their reasons name the properties."""
     revisions: dict[str, int] = msgspec.field(default_factory=dict)
     """Runs by revision and its choice; of imported runs also by releases and notes."""
     divergences: int = 0
@@ -110,7 +110,7 @@ class Summary(Record, frozen=True, kw_only=True):
     earlier: dict[str, int] = msgspec.field(default_factory=dict)
     """Runs by verdict, in units that were verified before and have not changed."""
     earlier_listed: list[EarlierUnit] = msgspec.field(default_factory=list)
-    """The first of these units that have runs that do not conform."""
+    """The first of these units with runs that do not conform."""
     earlier_listed_count: int = 0
     never_taken: list[str] = msgspec.field(default_factory=list)
     """Actions of the spec that no event has."""
