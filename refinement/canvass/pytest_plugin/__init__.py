@@ -122,7 +122,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Check the run of a test that has the marker, also if the test does not use the fixture."""
+    """Check the run of a test that has the marker, even if the test does not use the fixture."""
     params = getattr(getattr(item, "callspec", None), "params", {})
     names: list[str] = getattr(item, "fixturenames", [])
     if _RUN_FIXTURE in params and _RUN_FIXTURE not in names:

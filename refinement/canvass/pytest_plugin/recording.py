@@ -219,9 +219,10 @@ class RecorderFixture:
         return recording
 
     def finish(self, *, failed: bool) -> None:
-        """Check the recordings that are not checked. Of a failed test, print what is found.
+        """Check the recordings that have not been checked since their last step.
 
-        A check that failed fails the test here, if the test itself has not failed.
+        If the test has failed, print what is found. Otherwise fail the test here if a check fails
+        now, or has failed before.
         """
         __tracebackhide__ = True
         reports: list[str] = []
