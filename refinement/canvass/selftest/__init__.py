@@ -3,6 +3,6 @@
 `runs` records runs, corrupts them with `corruptions`, checks all and writes the report.
 `simulation_series` runs, records, counts and reports simulated runs for ``canvass simulate``.
 
-In: a seed. Out: wrong verdicts. The package uses the checker as a user does. Only the command line
-and the browser import it.
+What flows: a seed in; wrong verdicts out. The package uses the checker as a user does. Only the
+command line and the browser import it.
 """

@@ -1,8 +1,8 @@
 """Corruptions of recorded runs, each with the verdict that the checker must give.
 
 A corruption changes a good run at a random place. The result counts only if it is certainly wrong:
-the core does not take a step of it, or a received message was never sent. A changed run that may
-still be a behaviour is `MayConform` and does not count: two swapped steps may commute, and a
+the core does not allow one of its steps, or a received message was never sent. A changed run that
+may still be a behaviour is `MayConform` and does not count: two swapped steps may commute, and a
 removed step may have had no effect.
 """
 
@@ -69,7 +69,7 @@ class RecordedRun:
         return any(send.id in self.receivers for send in event.sends)
 
     def sends_after(self, member: int, step: int) -> bool:
-        """Tell whether a later step of the member sends: the stream did not end before."""
+        """Tell whether a later step of the member sends, so that its stream does not end before."""
         return any(event.sends for event in self.streams[member][step + 1 :])
 
     def copy(self) -> Streams:

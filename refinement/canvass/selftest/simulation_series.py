@@ -84,7 +84,7 @@ class SimulationFinding(Record, frozen=True):
     """The property, or ``Stuck``."""
     violation: str
     step: int
-    """The number of steps that the run had taken; of a divergence, the step of its member."""
+    """The number of steps that the run had taken; for a divergence, the step of its member."""
     replay: str
     """The command that repeats the run."""
 
