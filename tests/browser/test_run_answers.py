@@ -71,13 +71,13 @@ def test_a_run_names_the_properties_that_its_verdict_does_not_cover(
     server: Asked, run_from_unknown_logs: Path
 ) -> None:
     good = settled(server, "good")
-    assert (good.not_asked, good.asked_in_part) == ((), ())
+    assert (good.not_checked, good.checked_in_part) == ((), ())
 
     with serving([run_from_unknown_logs]) as other:
         run = settled(other, "from-unknown-logs")
     assert run.verdict == "CONFORMS"
-    assert run.not_asked == ("AppliedWithinCommitted",)
-    assert "CommittedIsDurable" in run.asked_in_part
+    assert run.not_checked == ("AppliedWithinCommitted",)
+    assert "CommittedIsDurable" in run.checked_in_part
 
 
 def test_an_imported_run_names_the_releases_that_wrote_its_logs(

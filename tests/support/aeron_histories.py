@@ -16,7 +16,7 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.world import AskedStep, Log, World, copy, cut, length
+from canvass.simulation.world import AttemptedStep, Log, World, copy, cut, length
 from support.aeron_disks import TIME, Disk, Term, with_message, write_log
 
 MESSAGE = EVENT_LENGTH
@@ -110,7 +110,7 @@ class _Committing(World):
 
     committed: Log = ()
 
-    def take(self, i: int, action: str, *facts: Any, **named: Any) -> AskedStep:
+    def take(self, i: int, action: str, *facts: Any, **named: Any) -> AttemptedStep:
         taken = super().take(i, action, *facts, **named)
         position = min(self.members[i].commit_position, length(self.logs[i]))
         if position > length(self.committed):

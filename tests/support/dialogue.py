@@ -31,7 +31,7 @@ from canvass.cluster.predicates import RECORDS_READ, in_election
 from canvass.cluster.recording_log import last_term
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.world import AskedStep, Log, Segment, World, append, cut, length
+from canvass.simulation.world import AttemptedStep, Log, Segment, World, append, cut, length
 from support.scenario_language import (
     Command,
     ScenarioError,
@@ -88,7 +88,7 @@ def effect_lines(sequence: tuple[Effect, ...]) -> Iterator[str]:
             yield f"   !  {_effect(first)}"
 
 
-def step_lines(taken: AskedStep) -> Iterator[str]:
+def step_lines(taken: AttemptedStep) -> Iterator[str]:
     """A step: who did what, and what had to happen."""
     message = taken.input.message
     cause = taken.action if message is None else f"<- {said(message)}"

@@ -144,7 +144,7 @@ class ConsensusModule:
         self.time_ms = 0
         self._next: LogMessage | None = None
         self._action: ControlToggle | None = None
-        self._written_from = MAX_POSITION
+        self._applied_from = MAX_POSITION
         """From here on this leader acts on messages when it appends them, not at their commit."""
         self._is_startup = True
         self.termination_is_requested = False
@@ -230,7 +230,7 @@ class ConsensusModule:
 
     def publication_opened(self, position: int) -> None:
         """Begin to lead: this leader's own messages begin at a position."""
-        self._written_from = position
+        self._applied_from = position
         self._use(deepcopy(self.committed_state))
 
     def _use(self, state: ReplicatedState) -> None:
@@ -248,7 +248,7 @@ class ConsensusModule:
         start = self.commit_position
         if position <= start:
             return
-        for frame in self._archive.recording.replay(start, min(position, self._written_from)):
+        for frame in self._archive.recording.replay(start, min(position, self._applied_from)):
             message = entries.decode(frame.payload)
             for state in self._states():
                 state.apply(message)
@@ -279,7 +279,7 @@ class ConsensusModule:
         self.ingress.clear()
         self._next = self._action = None
         self.termination_is_requested = False
-        self._written_from = MAX_POSITION
+        self._applied_from = MAX_POSITION
 
     def elected(self, role: Role, term: int, leader: int) -> None:
         """Serve in the role that results from an election."""

@@ -315,7 +315,7 @@ class Node:
                 case asked.UpdateRecordingLog(terms):
                     kept = replace(kept, terms=terms)
                 case asked.TruncateLog(cut):
-                    self.streams.forget_beyond(cut)
+                    self.streams.forget_ended_stream(cut)
                 case _:
                     pass
         self.archive.change(kept, cut)

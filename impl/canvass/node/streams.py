@@ -78,11 +78,11 @@ class LogStreams:
         self.replication: Replication | None = None
         self.catchups: dict[int, int] = {}
         """For each follower that catches up: the position at which its running replay begins."""
-        self._kept: dict[int, tuple[LogRequest, int]] = {}
+        self._unanswered: dict[int, tuple[LogRequest, int]] = {}
         """The unanswered request of each follower, and the time of its arrival."""
         self._request: LogRequest | None = None
         self._request_id = 0
-        self._asked_ns = 0
+        self._requested_ns = 0
 
     # Effects of steps.
 
@@ -101,10 +101,10 @@ class LogStreams:
 
     def truncate(self, position: int) -> None:
         """Truncate the recording."""
-        self.forget_beyond(position)
+        self.forget_ended_stream(position)
         self._recording.truncate(position)
 
-    def forget_beyond(self, position: int) -> None:
+    def forget_ended_stream(self, position: int) -> None:
         """Forget the stream that has ended, if a truncation at a position removes its end."""
         if self._ended is not None and position < self._ended.end:
             self._ended = None  # The stream's end no longer exists.
@@ -160,12 +160,12 @@ class LogStreams:
                 stop_position,
                 kind,
             )
-            retry_ns = self._asked_ns + 2 * self._timing.leader_heartbeat_interval_ns
+            retry_ns = self._requested_ns + 2 * self._timing.leader_heartbeat_interval_ns
             if same and now_ns < retry_ns:
                 return False
         self._request_id += 1
         self._request = LogRequest(self._request_id, term, position, stop_position, int(kind))
-        self._asked_ns = now_ns
+        self._requested_ns = now_ns
         self._send(leader, self._request)
         return True
 
@@ -198,7 +198,7 @@ class LogStreams:
     def on_message(self, sender: int, message: StreamMessage) -> None:
         """Receive a message of another member's streams."""
         if isinstance(message, LogRequest):
-            self._kept[sender] = message, self.now_ns
+            self._unanswered[sender] = message, self.now_ns
         else:
             self._on_data(sender, message)
 
@@ -206,11 +206,11 @@ class LogStreams:
         """Answer the requests for which there is data. Return false if there are none."""
         answered = [
             follower
-            for follower, (request, since_ns) in self._kept.items()
+            for follower, (request, since_ns) in self._unanswered.items()
             if self._answer(follower, request, since_ns)
         ]
         for follower in answered:
-            del self._kept[follower]
+            del self._unanswered[follower]
         return bool(answered)
 
     def _answer(self, follower: int, request: LogRequest, since_ns: int) -> bool:

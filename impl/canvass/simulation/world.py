@@ -116,7 +116,7 @@ _AWAITED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class AskedStep:
+class AttemptedStep:
     """A step that the caller asked for. The outcome is None if the action was not enabled."""
 
     member: int
@@ -156,7 +156,7 @@ class World:
     logs: list[Log] = field(init=False)
     up: set[int] = field(init=False)
     channels: dict[tuple[int, int], deque[Received]] = field(init=False)
-    steps: list[AskedStep] = field(init=False)
+    steps: list[AttemptedStep] = field(init=False)
 
     def __post_init__(self) -> None:
         count = self.rules.member_count
@@ -182,7 +182,7 @@ class World:
             if j != i:
                 self.channels[j, i].clear()
 
-    def start(self, i: int) -> AskedStep:
+    def start(self, i: int) -> AttemptedStep:
         """Start member ``i`` with the data on its disk."""
         self.crash(i)
         self.up.add(i)
@@ -195,7 +195,7 @@ class World:
         x: Input | None = None,
         term: int | None = None,
         received: Received | None = None,
-    ) -> AskedStep:
+    ) -> AttemptedStep:
         """Let member ``i`` take an action; nothing happens if it is not enabled.
 
         Parameters
@@ -213,11 +213,11 @@ class World:
         before = self.members[i]
         outcome = self.step(self.rules, i, before, action, given)
         if outcome is None:
-            taken = AskedStep(i, action, given, before, None)
+            taken = AttemptedStep(i, action, given, before, None)
         else:
             self._follow_state(i, before, outcome, term)
             self._send(i, outcome, self._record(i, action, given, received, outcome))
-            taken = AskedStep(i, action, given, before, outcome)
+            taken = AttemptedStep(i, action, given, before, outcome)
         self.steps.append(taken)
         return taken
 
@@ -300,15 +300,15 @@ class World:
             return min(position, s.replication_stop_position)
         return position
 
-    def record(self, i: int, to: int | None = None, term: int | None = None) -> AskedStep:
+    def record(self, i: int, to: int | None = None, term: int | None = None) -> AttemptedStep:
         """Let the archive of member ``i`` record up to a position, or all data that it has."""
         position = self.recordable(i) if to is None else to
         available = position if term is not None else length(self.source(i))
         return self.take(i, "RecordLog", Input(position=min(position, available)), term)
 
-    def consume(self, i: int, to: int | None = None) -> list[AskedStep]:
+    def consume(self, i: int, to: int | None = None) -> list[AttemptedStep]:
         """Let member ``i`` process its log, term by term, up to a position or as far as it may."""
-        taken: list[AskedStep] = []
+        taken: list[AttemptedStep] = []
         while True:
             next_one = self.processing(i, consume_bound(self.members[i]) if to is None else to)
             if next_one is None:
@@ -335,7 +335,7 @@ class World:
             return "OnReplayNewLeadershipTermEvent", x
         return "ConsumeLog", Input(position=min(segment.end, bound))
 
-    def tick(self, i: int, x: Input) -> AskedStep:
+    def tick(self, i: int, x: Input) -> AttemptedStep:
         """Let member ``i`` take the step of its election state. If closed, it reports or commits.
 
         In LEADER_READY the leader writes the first entry of the term as soon as it can, unless the
@@ -352,11 +352,11 @@ class World:
                 return self.take(i, action, opening)
         return self.take(i, action, x)
 
-    def deliver(self, i: int, j: int, active: frozenset[int]) -> AskedStep:
+    def deliver(self, i: int, j: int, active: frozenset[int]) -> AttemptedStep:
         """Deliver the next message from member ``i`` to member ``j``."""
         return self.handle(j, self.channels[i, j].popleft(), active)
 
-    def handle(self, j: int, received: Received, active: frozenset[int]) -> AskedStep:
+    def handle(self, j: int, received: Received, active: frozenset[int]) -> AttemptedStep:
         """Let member ``j`` handle a message that has left its channel."""
         x = Input(message=received.message, active=active)
         return self.take(j, f"On{type(received.message).__name__}", x, received=received)

@@ -249,7 +249,7 @@ def _commits(arrays: RunArrays, before: Ints) -> NDArray[np.bool_]:
     return raised
 
 
-def cut_short(arrays: RunArrays, member_count: int, unsent: int = -1) -> list[int]:
+def truncated_members(arrays: RunArrays, member_count: int, unsent: int = -1) -> list[int]:
     """Give the members whose streams are truncated: others received later messages of theirs.
 
     Message numbers rise along a stream, and a step is recorded before its messages leave. So a
@@ -334,7 +334,7 @@ class _Causes:
     """
 
     def __init__(self, arrays: RunArrays, before: Ints, whole: NDArray[np.bool_]) -> None:
-        self._sequence, self._before, self._whole = arrays, before, whole
+        self._arrays, self._before, self._complete = arrays, before, whole
         self.leaderships = find_leaderships(arrays, before)
         self.found = np.zeros(len(before), np.int8)
         self.cause = np.full(len(before), -1, before.dtype)
@@ -345,7 +345,7 @@ class _Causes:
         Returns for each row the send of the message that it receives, -1 if there is none, or -2
         for a row without a receipt.
         """
-        arrays = self._sequence
+        arrays = self._arrays
         ids = arrays.send_id
         rises = bool((ids[1:] >= ids[:-1]).all())
         by_id = None if rises else np.argsort(ids, kind="stable")
@@ -368,7 +368,7 @@ class _Causes:
         match_receipts(
             *(arrays.member, arrays.received_from, arrays.received_hash),
             *(arrays.send_to, arrays.send_hash, send_row),
-            *(processes, self._whole, send_of, self.found),
+            *(processes, self._complete, send_of, self.found),
         )
         # A receipt of this id may be of either message.
         self.found[send_row[twice]] = SENT_TWICE
@@ -379,7 +379,7 @@ class _Causes:
 
         ``source`` has the leadership from whose log each row records.
         """
-        arrays, led, before, found = self._sequence, self.leaderships, self._before, self.found
+        arrays, led, before, found = self._arrays, self.leaderships, self._before, self.found
         sound = found == SOUND
         found[(source == _NOBODY) & sound] = NO_LEADER
         rows = np.flatnonzero((source >= 0) & sound)
@@ -393,7 +393,7 @@ class _Causes:
             causes = led.row[e] + at[reached]
             # After missing steps the time of the write is not known.
             self.cause[own[reached]] = np.where(before[causes] >= -1, causes, -1)
-            if self._whole[led.member[e]]:
+            if self._complete[led.member[e]]:
                 found[own[~reached]] = NOT_WRITTEN
 
     def of_joins(self, knows: NDArray[np.bool_]) -> None:
@@ -402,7 +402,7 @@ class _Causes:
         ``knows`` tells for each member whether all its steps since the start are recorded. If they
         are not, joining that member's log is never a problem.
         """
-        arrays, led, before, found = self._sequence, self.leaderships, self._before, self.found
+        arrays, led, before, found = self._arrays, self.leaderships, self._before, self.found
         action, member = arrays.action, arrays.member
         joins = (action == _CATCHUP) | (action == _LIVE_LOG)
         rows = np.flatnonzero(joins & (before >= 0) & (found == 0) & (self.cause < 0))

@@ -25,10 +25,10 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.causality import Order, cut_short, order_causes
+from canvass.conformance.causality import Order, order_causes, truncated_members
 from canvass.conformance.findings import Findings, RunFindings
 from canvass.conformance.run_arrays import RunArrays, steps_of, to_arrays
-from canvass.conformance.safety_monitors import Violation, asked_in_part, not_asked, violations
+from canvass.conformance.safety_monitors import Violation, checked_in_part, not_checked, violations
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
 from canvass.steps.answers import (
     ALLOWED,
@@ -387,8 +387,8 @@ def verdict_of(
         facts=facts,
         reason=reason,
         revision=run.revision,
-        not_asked=not_asked(revision=run.revision, unknown=unknown, whole=whole),
-        asked_in_part=asked_in_part(revision=run.revision, unknown=unknown, whole=whole),
+        not_checked=not_checked(revision=run.revision, unknown=unknown, whole=whole),
+        checked_in_part=checked_in_part(revision=run.revision, unknown=unknown, whole=whole),
         releases=releases_of_run(run),
     )
 
@@ -400,7 +400,7 @@ def with_cuts(run: Run, arrays: RunArrays, facts: tuple[Fact, ...]) -> tuple[Fac
     unsent = UNSENT if run.is_imported else -1
     return facts + tuple(
         Fact(FactKind.TRUNCATED, run.run_id, member, detail=detail)
-        for member in cut_short(arrays, run.member_count, unsent)
+        for member in truncated_members(arrays, run.member_count, unsent)
         if member not in known
     )
 

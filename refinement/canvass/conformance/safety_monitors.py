@@ -168,7 +168,7 @@ _LOG_NAMES: Final = (  # In the order of their numbers.
 )
 
 
-def not_asked(*, revision: str, unknown: bool, whole: bool) -> tuple[str, ...]:
+def not_checked(*, revision: str, unknown: bool, whole: bool) -> tuple[str, ...]:
     """Name the properties that are not checked for a run.
 
     Parameters
@@ -185,11 +185,11 @@ def not_asked(*, revision: str, unknown: bool, whole: bool) -> tuple[str, ...]:
     return _in_order(_OF_KNOWN_STARTS if unknown or revision == "1.49" else frozenset())
 
 
-def asked_in_part(*, revision: str, unknown: bool, whole: bool) -> tuple[str, ...]:
+def checked_in_part(*, revision: str, unknown: bool, whole: bool) -> tuple[str, ...]:
     """Name the properties that are checked only on the known parts of the logs."""
     if whole and not unknown:
         return ()
-    left_out = not_asked(revision=revision, unknown=unknown, whole=whole)
+    left_out = not_checked(revision=revision, unknown=unknown, whole=whole)
     return _in_order(_OF_KNOWN_LOGS.difference(left_out))
 
 
@@ -221,7 +221,7 @@ def violations(
         # NoTruncationBelowCommit, LogStream
         *_of_logs(arrays, order, unknown=unknown, complete=complete),
     ]
-    left_out = not_asked(revision=revision, unknown=unknown, whole=all(complete))
+    left_out = not_checked(revision=revision, unknown=unknown, whole=all(complete))
     if "AppliedWithinCommitted" not in left_out:
         found += _of_applied(arrays, order)
     return found

@@ -142,7 +142,7 @@ def prepare(entry: RunEntry, rows: EventColumns | None, path: Path) -> TraceRun:
         return TraceRun(run, path, facts, False, 0, (Stream((), (), ()),) * run.member_count)
     arrays = to_arrays(rows)
     facts = with_cuts(run, arrays, facts)
-    how = _how(run, rows, arrays)
+    how = _event_kind(run, rows, arrays)
     checked = (rows.action == RESTART) & (run.member_count > 1)
     return TraceRun(
         run=run,
@@ -154,7 +154,7 @@ def prepare(entry: RunEntry, rows: EventColumns | None, path: Path) -> TraceRun:
     )
 
 
-def _how(run: Run, rows: EventColumns, arrays: RunArrays) -> Ints:
+def _event_kind(run: Run, rows: EventColumns, arrays: RunArrays) -> Ints:
     """Give for each event ``ORDINARY``, ``AFTER_GAP`` or ``ABSURD``."""
     count = len(rows.step)
     replaced = [(disk.member_id, disk.step) for disk in run.disk_replaced]

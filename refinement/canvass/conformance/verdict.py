@@ -129,11 +129,11 @@ class RunVerdict(Record, frozen=True):
     """The timing warnings."""
     choices: tuple[Choice, ...] = ()
     """The numbers of inputs that the spec leaves free."""
-    not_asked: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
     """Safety properties that were not checked: steps or the start of the run are not known, or the
     rules of its revision do not keep them.
     """
-    asked_in_part: tuple[str, ...] = ()
+    checked_in_part: tuple[str, ...] = ()
     """Safety properties that were checked only on the known parts of the logs."""
     releases: LogReleases | None = None
     """The releases that wrote the logs of an imported run, and how its revision was chosen."""
@@ -184,8 +184,8 @@ def exit_code(verdicts: Iterable[Verdict]) -> int:
 def limits_text(run: RunVerdict) -> str:
     """Name the safety properties that were not checked in full; an empty text if all were."""
     names = {
-        "not checked": run.not_asked,
-        "checked only on the known parts of the logs": run.asked_in_part,
+        "not checked": run.not_checked,
+        "checked only on the known parts of the logs": run.checked_in_part,
     }
     return "; ".join(f"{what}: {', '.join(own)}" for what, own in names.items() if own)
 

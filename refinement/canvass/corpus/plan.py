@@ -21,7 +21,7 @@ from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import EMPTY, MIXED, NO_RUN_FOLDER, RUN_FILE, RUN_FOLDER, stray_reason
 
-BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
+COST_PER_BYTE: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
 """Bytes of plain NDJSON that hold about as many events as one byte of a file with the suffix."""
 
 AERON_LOG_COST: Final = 200
@@ -207,7 +207,7 @@ def _unit(kind: UnitKind, place: Place, files: Sequence[Entry]) -> Unit:
 
 def cost_of(name: str, size: int) -> int:
     """Return the cost of a file of events: its approximate size as plain NDJSON."""
-    return size * BYTES_PER_COST.get(PurePath(name).suffix, 1)
+    return size * COST_PER_BYTE.get(PurePath(name).suffix, 1)
 
 
 def pack(

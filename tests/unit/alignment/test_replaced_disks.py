@@ -87,7 +87,7 @@ def test_it_is_a_remark_if_it_is_expected(logs: Path, tmp_path: Path) -> None:
     assert len(summary.disk_replaced) == len(STARTS[logs])
     assert (result.verdict, result.divergences) == (Verdict.CONFORMS, ())
     assert result.reason == "remark: " + "; ".join(map(str, summary.disk_replaced))
-    assert result.not_asked == ()
+    assert result.not_checked == ()
 
 
 def test_config_json_beside_the_logs_can_expect_it(tmp_path: Path) -> None:

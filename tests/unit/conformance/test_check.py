@@ -254,15 +254,15 @@ def test_check_names_the_properties_that_are_not_asked(good_run: Path, tmp_path:
     whole, unknown, incomplete = (check_run(run, LOOKUP) for run in (good_run, folder, cut))
 
     of_logs = ("LogMatching", "LeaderCompleteness", "CommittedIsDurable", "StateMachineSafety")
-    assert (whole.not_asked, whole.asked_in_part) == ((), ())
+    assert (whole.not_checked, whole.checked_in_part) == ((), ())
     assert unknown.verdict is Verdict.CONFORMS
-    assert (unknown.not_asked, unknown.asked_in_part) == (("AppliedWithinCommitted",), of_logs)
+    assert (unknown.not_checked, unknown.checked_in_part) == (("AppliedWithinCommitted",), of_logs)
     assert incomplete.verdict is Verdict.INCOMPLETE
-    assert set(incomplete.not_asked + incomplete.asked_in_part) == {
+    assert set(incomplete.not_checked + incomplete.checked_in_part) == {
         "AppliedWithinCommitted",
         *of_logs,
     }
-    assert set(incomplete.asked_in_part) == {"LogMatching", "StateMachineSafety"}
+    assert set(incomplete.checked_in_part) == {"LogMatching", "StateMachineSafety"}
     assert limits(whole) == []
     assert limits(unknown, whole) == [
         (
@@ -279,7 +279,7 @@ def test_check_names_the_property_that_a_run_of_revision_1_49_is_not_asked(tmp_p
     verdict = check_run(tmp_path / "run", core_lookup())
 
     assert verdict.verdict is Verdict.CONFORMS
-    assert (verdict.not_asked, verdict.asked_in_part) == (("AppliedWithinCommitted",), ())
+    assert (verdict.not_checked, verdict.checked_in_part) == (("AppliedWithinCommitted",), ())
     assert limits(verdict) == ["Not a full check of the run; not checked: AppliedWithinCommitted"]
 
 

@@ -21,10 +21,10 @@ from canvass.conformance.causality import (
     RECEIVED_TWICE,
     SOUND,
     Order,
-    cut_short,
     find_leaderships,
     order_causes,
     order_steps,
+    truncated_members,
 )
 from canvass.conformance.operators import find_operator
 from canvass.conformance.run_arrays import RunArrays, content_hashes, rows_before
@@ -221,8 +221,8 @@ def test_a_message_beyond_the_last_one_of_a_member_tells_that_its_stream_is_cut(
     arrays = arrays_of([Happening(0, "Canvass"), Happening(1, "Canvass", vote=(0, 0))], 2)
     received = {"received_id": np.array([0, -1]), "received_from": np.array([sender, -1])}
 
-    assert cut_short(replace(arrays, **received), 2) == ([sender] if is_cut else [])
-    assert cut_short(replace(arrays, **received), 2, unsent=0) == []
+    assert truncated_members(replace(arrays, **received), 2) == ([sender] if is_cut else [])
+    assert truncated_members(replace(arrays, **received), 2, unsent=0) == []
 
 
 def exchange(

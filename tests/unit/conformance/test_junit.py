@@ -60,8 +60,8 @@ def test_junit_a_case_names_the_safety_properties_that_were_not_asked() -> None:
         "run",
         Verdict.CONFORMS,
         timing=(LATE,),
-        not_asked=("AppliedWithinCommitted",),
-        asked_in_part=("LogMatching",),
+        not_checked=("AppliedWithinCommitted",),
+        checked_in_part=("LogMatching",),
     )
     suite = ElementTree.fromstring(to_junit(CorpusVerdict((run,))))
     (output,) = (one.text for one in suite.iter("system-out"))

@@ -130,9 +130,9 @@ class RunView(Record, frozen=True):
     checking: bool
     note: str
     """Why there is no verdict or explanation; of a run without divergence, what is missing."""
-    not_asked: tuple[str, ...]
+    not_checked: tuple[str, ...]
     """Safety properties that were not checked, as steps or the start of the run are unknown."""
-    asked_in_part: tuple[str, ...]
+    checked_in_part: tuple[str, ...]
     """Safety properties that were checked only on the known part of the logs."""
     divergence: FirstDivergence | None
     divergences: tuple[Divergence, ...]

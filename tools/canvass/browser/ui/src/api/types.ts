@@ -244,8 +244,8 @@ export interface RunView {
   readonly verdict: string | null;
   readonly checking: boolean;
   readonly note: string;
-  readonly notAsked: readonly string[];
-  readonly askedInPart: readonly string[];
+  readonly notChecked: readonly string[];
+  readonly checkedInPart: readonly string[];
   readonly divergence: FirstDivergence | null;
   readonly divergences: readonly Divergence[];
   readonly facts: readonly Fact[];

@@ -79,7 +79,7 @@ function sentenceOf(run: RunView): string {
 }
 
 function isFullCheck(run: RunView): boolean {
-  return run.notAsked.length + run.askedInPart.length === 0;
+  return run.notChecked.length + run.checkedInPart.length === 0;
 }
 
 /** The safety properties that the verdict does not cover, or covers for a part of the logs only. */
@@ -88,8 +88,8 @@ function Limits({ run }: { run: RunView }) {
   return (
     <section data-limits>
       <h3>Not a full check</h3>
-      <Names title="Not checked: " names={run.notAsked} />
-      <Names title="Checked only on the known part of the logs: " names={run.askedInPart} />
+      <Names title="Not checked: " names={run.notChecked} />
+      <Names title="Checked only on the known part of the logs: " names={run.checkedInPart} />
     </section>
   );
 }
