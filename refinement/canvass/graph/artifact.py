@@ -1,10 +1,10 @@
 """The state graph of one member: its folder and manifest, `Graph` in arrays, and its view.
 
 `canvass.graph.folders` names the files of a folder. Rows refer to rows of other tables by their
-numbers. Making one is in `canvass.graph.build`.
+numbers. `canvass.graph.build` makes a graph.
 
-States that differ only in the numbering of the peers are one state in queries: their
-representative. Edges keep the numbers that they have in the folder.
+In queries, one representative stands for all states that differ only in the numbering of the
+peers. Edges keep the numbers that they have in the folder.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class GraphRules(Record, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, rules: Rules) -> GraphRules:
-        """Give the form that is written."""
+        """Give the rules in the form that the manifest holds."""
         hardening = tuple(sorted(rules.hardening))
         return cls(rules.member_count, rules.revision, hardening, rules.appointed_leader_id)
 
@@ -184,8 +184,8 @@ class Graph(StepArrays):
     ids
         16 bytes for each state: the content hash that names it everywhere.
     representative
-        For each state, the state that stands for all that are equal to it but for the numbering of
-        the peers.
+        For each state, the row of its representative: the state that stands for all states that
+        differ from it only in the numbering of the peers.
     disabled
         For each state, the mask of the actions that were tried and that no input enables.
     columns
@@ -234,7 +234,7 @@ def read_manifest(folder: Path) -> Manifest:
     Raises
     ------
     GraphError
-        If it is absent or not what this version reads.
+        If it is absent, or this version cannot read it.
     """
     manifest: Manifest = decode_manifest(folder, Manifest)
     return manifest
@@ -291,16 +291,17 @@ def _record_cells(names: Sequence[str], record: Any) -> list[int]:
 
 
 def field_values(states: Any, rows: Ints, field: str) -> tuple[list[Value], Ints]:
-    """Give the distinct values of a field in some states, and for each state the place of its own.
+    """Give the distinct values of a field in some states, and for each state its value's index.
 
     Parameters
     ----------
     states
-        Has the arrays ``state``, ``members``, ``log_offsets`` and ``log`` of `StepArrays`.
+        An object with the arrays ``state``, ``members``, ``log_offsets`` and ``log`` of
+        `StepArrays`.
     rows
-        The states.
+        The rows of the states.
     field
-        As the spec names it.
+        The name of the field in the spec.
     """
     if field == "members":
         cells = states.members[rows]
@@ -403,7 +404,7 @@ def _matrix(table: pa.Table, names: Iterable[str]) -> Ints:
 
 
 def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, Any]:
-    """Give the arrays that `to_tables` made tables of."""
+    """Give the arrays from which `to_tables` made the tables."""
     states, inputs = tables[STATES_FILE], tables[INPUTS_FILE]
     sends, edges = tables[SENDS_FILE], tables[EDGES_FILE]
     ids, nodes = ids_and_nodes(states, FIELDS)
@@ -437,11 +438,11 @@ class MemberView(StateGraph):
         self.graph = graph
         count = len(graph.representative)
         self._state = np.flatnonzero(graph.representative == np.arange(count))
-        """The artifact's row of each state here."""
+        """For each state of the view, its row in the artifact."""
         numbers = np.full(count, NONE, dtype=np.int32)
         numbers[self._state] = np.arange(len(self._state), dtype=np.int32)
         self._row: Rows = numbers[graph.representative]
-        """The state here of each row of the artifact."""
+        """For each row of the artifact, the view's row of its representative."""
         edges: Rows = np.flatnonzero(graph.target != NONE).astype(np.int32)
         every, manifest = graph.columns, graph.manifest
         nodes = {name: column[self._state] for name, column in every.nodes.items()}
@@ -484,7 +485,7 @@ class MemberView(StateGraph):
     def initial(self) -> Rows:
         """The state at the first start, with empty disks.
 
-        If the graph lacks it, the expanded states that no edge leads to.
+        If the graph lacks this state: the expanded states to which no edge leads from another one.
         """
         first = persistent_member(self.graph.rules)
         row = self.find(state_id(flat_member(first)).hex())
@@ -497,21 +498,22 @@ class MemberView(StateGraph):
     def find(self, prefix: str) -> int | None:
         """Give the row of the state whose id begins with the text.
 
-        The id of a state that another one stands for finds that one.
+        If the state with this id has another state as its representative, the row is that of the
+        representative.
         """
         found = find_row(self.graph.ids, prefix)
         return None if found is None else self.row_of(found)
 
     def row_of(self, artifact_row: int) -> int:
-        """Give the row of the state that stands for a row of the artifact."""
+        """Give the view's row of the representative of a row of the artifact."""
         return int(self._row[artifact_row])
 
     def artifact_row(self, row: int) -> int:
-        """Give the row that a state has in the artifact."""
+        """Give the artifact's row of a state of the view."""
         return int(self._state[row])
 
     def edge_texts(self) -> Mapping[str, tuple[Sequence[str], Rows]]:
-        """Give inputs and sends as JSON."""
+        """Give the inputs and the sends of the edges as JSON."""
         graph = self.graph
         inputs = [to_trace_input(graph.given(row)[1]) for row in range(len(graph.inputs))]
         sends = [_sends_tree(graph, row) for row in range(len(graph.send_offsets) - 1)]

@@ -53,7 +53,7 @@ from canvass.traces.layout import ACTION_NAMES, NONE
 MODULE: Final = "MCMemberGraph"
 PRINTING: Final = "PrintingNext"
 EVERY_STATE: Final = -1
-"""As the number of steps, no limit: all states within the bounds are expanded."""
+"""The number of steps that stands for no limit: all states within the bounds are expanded."""
 
 _CHUNK: Final = 1 << 17
 
@@ -80,7 +80,7 @@ class Model:
 
     @property
     def steps(self) -> int:
-        """States up to this many steps from the roots are expanded; or ``EVERY_STATE``."""
+        """The most steps from a root to a state that is expanded; or ``EVERY_STATE``."""
         given = self._constant("MaxSteps")
         return int(given) if given.isdecimal() else EVERY_STATE
 
@@ -138,7 +138,7 @@ def load_model(name: str) -> Model:
     Raises
     ------
     GraphError
-        If there is none of that name.
+        If there is no model of that name.
     """
     if name not in models():
         raise GraphError(f"no model is called {ascii(name)[:60]}: there are {', '.join(models())}")
@@ -205,10 +205,11 @@ def build_graph(
 def cached_graph(
     model: Model, cache: Path, *, on_event: Callable[[Event], object] | None = None
 ) -> Graph:
-    """Give the graph of a model from a folder of graphs; it is built if it is not there.
+    """Give the graph of a model from a folder of graphs, and build it first if it is not there.
 
-    The folder's name has the digest of all that the graph depends on, so a change of the spec makes
-    another graph. If several processes need a graph at once, one makes it.
+    The name of the graph's own folder contains the digest of all that the graph depends on, so a
+    change of the spec leads to a new graph. If several processes need a graph at once, one of them
+    builds it.
     """
     folder = cache_folder(model, cache)
     with alone(folder):

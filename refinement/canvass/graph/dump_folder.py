@@ -77,7 +77,9 @@ class DumpOrigin(Record, frozen=True, forbid_unknown_fields=True):
     message: str | None = None
     """The violation in one line; null at success."""
     violating: tuple[str, ...] = ()
-    """The ids of the states with the violation: the last one of TLC's behaviour, or its loop."""
+    """The ids of the states that show the violation: the last state of TLC's behaviour, or the
+    states of its loop.
+    """
     cut: tuple[str, ...] = ()
     """The statements of the configuration that leave out states or steps of the specification, such
     as ``CONSTRAINT Bound``.
@@ -92,7 +94,7 @@ class DumpManifest(
     tag_field="schema",
     tag=SCHEMA,
 ):
-    """``manifest.json`` of a graph that a dump made."""
+    """``manifest.json`` of a graph that was made from a dump."""
 
     model: str
     variables: tuple[str, ...]
@@ -244,7 +246,7 @@ class DumpView(StateGraph):
 
     @property
     def doubt(self) -> str:
-        """The reason why even an expanded state may lack steps; empty if it does not."""
+        """The reason why even an expanded state may lack steps; empty if none does."""
         merging = [each for each in self.manifest.origin.cut if not each.startswith("CONSTRAINT ")]
         if merging:
             return f"{' and '.join(merging)} leaves out steps of any state"
@@ -257,7 +259,7 @@ class DumpView(StateGraph):
         return np.flatnonzero(self._arrays.initial).astype(np.int32)
 
     def edge_texts(self) -> Mapping[str, tuple[Sequence[str], Rows]]:
-        """Give the arguments of labels."""
+        """Give the arguments in the labels of the edges."""
         return {"arguments": (self._arrays.argument_texts, self._arrays.arguments[self.out.edge])}
 
     def tree(self, row: int) -> Tree:

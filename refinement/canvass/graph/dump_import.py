@@ -64,7 +64,7 @@ class _Reading:
         self.labels: dict[tuple[str, str | None], int] = {}
 
     def add_state(self, state: DumpState) -> None:
-        """Take in a state."""
+        """Add a state."""
         if len(self.numbers) >= self.max_states:
             raise GraphError(f"the dump has more than {self.max_states:,} states, the most read")
         try:
@@ -87,19 +87,19 @@ class _Reading:
         self.initial.append(state.initial)
 
     def add_edge(self, edge: DumpEdge) -> None:
-        """Take in an edge, but for stuttering, which TLC adds when it checks liveness."""
+        """Add an edge; leave out stuttering steps, which TLC adds when it checks liveness."""
         if edge.source == edge.target and not edge.action:
             return
         self.source.append(edge.source)
         self.target.append(edge.target)
         key = (edge.action or _NO_ACTION, edge.arguments)
         if key not in self.labels:
-            "".join(part or "" for part in key).encode()  # Tables hold no lone surrogate.
+            "".join(part or "" for part in key).encode()  # Tables cannot hold a lone surrogate.
             self.labels[key] = len(self.labels)
         self.label.append(self.labels[key])
 
     def arrays(self, *, complete: bool | None, stopped: bool) -> DumpArrays:
-        """Give the graph in its order."""
+        """Give the graph, with its states in the order of their ids and its edges sorted."""
         ids = np.frombuffer(bytes(self.ids), dtype=np.uint8).reshape(-1, ID_BYTES)
         first, row = distinct_rows(ids.view(">u8"))
         number = np.array(self.numbers, dtype=np.int64)
@@ -123,7 +123,7 @@ class _Reading:
         if complete is False:
             expanded[:] = False
             expanded[edges[:, 0]] = True
-            # TLC takes one state after another: it has not taken all steps of the last one.
+            # TLC expands one state after another: when it stopped, the last one was not complete.
             expanded[source[-1:]] &= not stopped
         nodes: dict[str, Rows] = {
             name: np.array(column, dtype=np.int32)[first]
@@ -155,7 +155,7 @@ def _id_of(values: Interner, parts: Iterable[tuple[str, int]]) -> bytes:
 def _places(
     known: NDArray[np.int64], places: NDArray[np.int64], wanted: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Find TLC's numbers among the ascending ones of the states."""
+    """Look up states by TLC's numbers: ``known`` has these ascending, ``places`` the states."""
     at = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
     if len(wanted) and (not len(known) or (known[at] != wanted).any()):
         lost = wanted[known[at] != wanted] if len(known) else wanted
@@ -179,18 +179,19 @@ def read_graph(
         The dot file.
     complete
         Whether TLC explored every state. If it did not, a state without an edge counts as not
-        expanded. If this is unknown (None), the state counts as one without steps.
+        expanded. If this is unknown (None), such a state counts as expanded, without steps.
     stopped
-        Whether TLC ended within the steps of a state: that state is not expanded, either.
+        Whether TLC ended before it had taken all steps of the last state. With
+        ``complete=False``, that state counts as not expanded, too.
     max_states
-        More are refused.
+        The most states that are read; a larger dump is refused.
     on_progress
-        Called now and then.
+        Called now and then with the numbers of states and edges read.
 
     Raises
     ------
     GraphError
-        If the file is no whole dump, has no state, or too many.
+        If the file is not a complete dump, or has no state or more than ``max_states``.
     """
     reading = _Reading(max_states)
     try:
@@ -252,10 +253,11 @@ def import_dump(
 
 
 def _cuts(config: TlcConfig) -> tuple[tuple[str, ...], TlcConfig]:
-    """Give what leaves out states or steps, and the configuration for a dump.
+    """Give the statements that leave out states or steps, and the configuration for a dump.
 
-    TLC dumps no state that a constraint forbids, so the state before it would seem to have no such
-    step. As a constraint of steps the same operator forbids the steps *from* such a state.
+    TLC does not dump a state that a ``CONSTRAINT`` forbids, so its predecessor would seem to have
+    no step to it. The configuration for a dump makes the operator an ``ACTION_CONSTRAINT``: then
+    TLC dumps the forbidden state, and leaves out only the steps *from* it.
     """
     named = (
         *(("CONSTRAINT", name) for name in config.constraints),
@@ -298,9 +300,10 @@ def build_dump(
     Returns
     -------
     DumpManifest
-        The manifest that was written. If TLC found a violation, its origin says which, and the
-        graph has the states up to there: all, if a search for liveness had come to the end. A state
-        that a ``CONSTRAINT`` forbids is in the graph, without its steps.
+        The manifest that was written. If TLC found a violation, ``origin`` names it, and the graph
+        has the states that TLC had found by then. These are all states if the search was complete
+        before TLC found a violation of liveness. A state that a ``CONSTRAINT`` forbids is in the
+        graph, but its steps are not.
 
     Raises
     ------
@@ -321,8 +324,8 @@ def build_dump(
                 if on_event is not None:
                     on_event(event)
             result = tlc.result
-        # If TLC ends with a violation, the states found so far are a graph, too. Before the search
-        # begins there is no queue, and the dump has no end.
+        # If TLC ends with a violation, the states found so far are a graph, too. If it ends before
+        # the search begins, it reports no queue, and the dump is not complete.
         found = result.outcome.is_violation and result.queue is not None
         if not result.ok and not found:
             raise GraphError(f"TLC made no graph of {model}: {result.message}")
@@ -355,7 +358,7 @@ def _origin(
 
 
 def _violating(result: CheckResult) -> Iterator[str]:
-    """Give the ids of the last state, or of the loop, of each behaviour that TLC found."""
+    """Give the id of the last state of each behaviour that TLC found, or the ids of its loop."""
     values = Interner()
     for violation in result.violations:
         for state in violation.states[-1 if violation.loop is None else violation.loop :]:

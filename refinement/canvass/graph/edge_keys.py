@@ -1,4 +1,4 @@
-"""The keys of a graph's edges: those of their canonical forms."""
+"""The keys of a graph's edges: the key of an edge is that of its canonical form."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def edge_keys(arrays: Mapping[str, Any], rules: Rules) -> KeyTable:
     Raises
     ------
     GraphError
-        If an edge has no canonical form: a frame of `canvass.steps.action_fields` is wrong then.
+        If an edge has no canonical form. Then a frame of `canvass.steps.action_fields` is wrong.
     """
     rows = np.flatnonzero(arrays["target"] != NONE)
     keys = np.zeros((len(rows), 2), dtype=np.uint64)
@@ -40,11 +40,11 @@ def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rul
     Parameters
     ----------
     arrays
-        Those of a `Graph`, by their names.
+        The arrays of a `Graph`, by their names.
     rows
         The edges; each has a target.
     rules
-        Of the graph.
+        The rules of the graph.
 
     Raises
     ------

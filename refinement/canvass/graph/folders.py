@@ -52,7 +52,7 @@ Rows = NDArray[np.int32]
 
 
 def find_row(ids: NDArray[np.uint8], prefix: str) -> int | None:
-    """Give the row of the state with a hexadecimal id, or with an id that begins so.
+    """Give the row of the state whose id begins with the text; None if there is no such state.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def find_row(ids: NDArray[np.uint8], prefix: str) -> int | None:
     Raises
     ------
     GraphError
-        If the text is no beginning of an id, or several states have it.
+        If the text is not 1 to 32 hexadecimal digits, or if several ids begin with it.
     """
     if not _PREFIX.fullmatch(prefix):
         raise GraphError(f"not a state id: {ascii(prefix)[:60]}")
@@ -92,7 +92,7 @@ def lists_of(column: pa.ChunkedArray) -> tuple[Offsets, Rows]:
 
 
 def codes_of(column: pa.ChunkedArray, names: Sequence[str]) -> Rows:
-    """Give the places in ``names`` of a column of names; -1 for an absent one."""
+    """Give a column of names as indices into ``names``; -1 for null."""
     if not len(column):
         return np.empty(0, dtype=np.int32)
     whole = column.unify_dictionaries().combine_chunks()
@@ -103,7 +103,7 @@ def codes_of(column: pa.ChunkedArray, names: Sequence[str]) -> Rows:
 
 
 def named(codes: Rows, names: Sequence[str]) -> pa.Array:
-    """Give a column of names; ``codes`` are their places, -1 for none."""
+    """Give a column of names from their indices in ``names``; -1 makes a null."""
     numbers = pa.array(codes, type=pa.int32(), mask=codes < 0)
     return pa.DictionaryArray.from_arrays(numbers, pa.array(names, type=pa.string()))
 
@@ -152,13 +152,13 @@ def file_digest(path: Path) -> str:
 
 
 def write_manifest(folder: Path, manifest: msgspec.Struct) -> None:
-    """Write ``manifest.json`` of a folder, for people too."""
+    """Write ``manifest.json`` of a folder, indented so that people can read it."""
     encoded = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
     (folder / MANIFEST_FILE).write_bytes(encoded + b"\n")
 
 
 def read_tables(folder: Path, names: Collection[str]) -> dict[str, pa.Table]:
-    """Read some tables of a folder whose digests are verified."""
+    """Read some tables of a folder; the caller has verified their digests."""
     return {name: pq.read_table(folder / name) for name in names}
 
 
@@ -174,7 +174,7 @@ def decode_manifest(folder: Path, kind: Any) -> Any:
     Raises
     ------
     GraphError
-        If it is absent or not what this version reads.
+        If it is absent, or this version cannot read it.
     """
     path = folder / MANIFEST_FILE
     try:
@@ -257,7 +257,8 @@ def made_aside(folder: Path) -> Iterator[Path]:
 def alone(folder: Path) -> Iterator[None]:
     """Lock a folder: one process at a time looks for it and makes it, the others wait.
 
-    The lock is a file beside the folder. It is never removed: two processes could then hold it.
+    The lock is a file beside the folder. The file is never removed: otherwise two processes could
+    hold the lock at once.
 
     Raises
     ------

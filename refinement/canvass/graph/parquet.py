@@ -1,8 +1,8 @@
-"""A state graph as plain Parquet, for DuckDB, polars, pandas or Spark: a typed column a variable.
+"""A state graph as plain Parquet, for DuckDB, polars, pandas or Spark: variables as typed columns.
 
 ``states.parquet``: ``_row``, ``_id``, ``_initial``, ``_expanded``, and the variables.
-``edges.parquet``: ``edge``, ``source`` and ``target`` (rows of states), ``action``, and beside them
-``arguments`` (of an action), or ``input`` and ``sends`` (of a member's step, as JSON).
+``edges.parquet``: ``edge``, ``source`` and ``target`` (rows of states), ``action``; also
+``arguments`` (of the action), or ``input`` and ``sends`` (of a member's step, as JSON).
 
 The *shape* of a variable says how its values are stored, so that `read_states` gives them back
 exactly; shapes are JSON in the metadata of ``states.parquet``.
@@ -15,7 +15,7 @@ model                       model values                      string
 ["opt", NAME, S]            one model value, or S             S; null for the model value
 ["set", S], ["seq", S]      sets (canonical order), tuples    list
 ["map", K, S]               functions                         map
-["record", {NAME: S}, [N]]  records; the fields some lack     struct; null for a field that lacks
+["record", {NAME: S}, [N]]  records; N: fields some lack      struct; null for a missing field
 text                        values of several kinds           string: the value as TLA+ text
 none                        no value, as in an empty set      null
 ==========================  ================================  =====================================
@@ -88,14 +88,14 @@ def _plain_shape(values: Sequence[Any]) -> Shape:
 def _record_shape(records: Sequence[Any]) -> Shape:
     names = list(dict.fromkeys(name for record in records for name in record))
     if len({name.lower() for name in names}) < len(names):
-        return "text"  # DuckDB and Spark do not tell such names apart.
+        return "text"  # DuckDB and Spark do not distinguish such names.
     fields, lacking = {}, []
     for name in names:
         found = [record[name] for record in records if name in record]
         fields[name] = shape_of(found)
         if len(found) < len(records):
             lacking.append(name)
-            # Null already says that the field lacks.
+            # Null already means that the record does not have the field.
             fields[name] = "text" if fields[name][0] == "opt" else fields[name]
     return ["record", fields, lacking]
 

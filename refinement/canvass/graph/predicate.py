@@ -3,8 +3,8 @@ the variables that it names.
 
 `canvass.graph.syntax` reads the language; here the `Evaluator` evaluates the tree in one state.
 ``docs/guide/graph.md`` describes the language. Every operator is total: a value that is absent is
-None, and no comparison with it holds. A certain mistake is an error with its column: a name that is
-no field, a field that no record has, an operator with operands of the wrong kind.
+None, and no comparison with it holds. What can only be a mistake is an error with its column: a
+name that is no field, a field that no record has, an operator with operands of the wrong kind.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Mask = NDArray[np.bool_]
 Env = dict[Any, Any]
 """The values of fields and bound variables in one state."""
 OnProgress = Callable[[int, int], object]
-"""Called now and then with how many combinations were evaluated, and how many there are."""
+"""Called now and then with two counts: the combinations evaluated so far, and all of them."""
 
 MAX_PAIRS: Final = 50_000_000
 """The most pairs of a state and a bound value that the quantifiers of an expression may visit."""
 _PROGRESS_EVERY: Final = 1 << 16
 _DENSE: Final = 1 << 22
-"""Tables of codes up to this size, or up to four for each row, are not too large."""
+"""A table indexed by code may have this many entries, or four for each row if that is more."""
 _ORDERS: Final[dict[str, Callable[[int, int], Any]]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -44,7 +44,7 @@ _ORDERS: Final[dict[str, Callable[[int, int], Any]]] = {
 }
 _CALCULATIONS: Final = {**_ORDERS, "+": operator.add, "-": operator.sub}
 _GOES_ON: Final = {"and": True, "or": False, "=>": True}
-"""The value of the left side with which the right side decides."""
+"""For each connective, the value of its left side for which the right side is evaluated."""
 _FOLDS: Final[dict[str, Callable[[Iterable[bool]], Any]]] = {"any": any, "all": all, "count": sum}
 _COLLECTIONS: Final = (frozenset, tuple, Function)
 
@@ -66,7 +66,11 @@ def kind_of(value: Any) -> str:
 
 @dataclass(slots=True)
 class _Met:
-    """The bases of a path in all states: unfit kinds, the names of fields, and whether one fits."""
+    """The results of evaluating a path's base in all states.
+
+    ``kinds`` has the kinds of the bases that do not fit, ``names`` the fields of the records among
+    them. ``found`` says whether any base fitted.
+    """
 
     kinds: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
@@ -94,7 +98,7 @@ class Evaluator:
     def __init__(self, node: Node, fields: Sequence[str], table: ValueTable) -> None:
         self.fields, self.table = fields, table
         self.pairs = 0
-        # Also of paths that are evaluated in no state, so that `finish` refuses these.
+        # A path that is evaluated in no state has an entry, too, so that `finish` refuses it.
         self._met = {path: _Met() for path in nodes_in(node) if path.kind in ("field", "index")}
         self._kinds: dict[str, Callable[[Node, Env], Any]] = {
             "literal": self._literal,
@@ -127,7 +131,7 @@ class Evaluator:
         Raises
         ------
         PredicateError
-            If there is one.
+            If there is such a path.
         """
         for node, met in self._met.items():
             if not met.found:
@@ -242,7 +246,7 @@ class Evaluator:
             raise PredicateError(reason, node.at)
 
     def _of_member(self, node: Node) -> str:
-        """Give the hint how to write a field of a member whose number is given."""
+        """Give a hint how to write the field if the base is the number of a member."""
         known = next((name for name in ("member", "members") if name in self.fields), None)
         base = node.parts[0]
         if known is None or base.kind != "name" or base.value in self.fields:
@@ -263,7 +267,7 @@ class Evaluator:
         return value is not None and any(same(value, one) for one in members)
 
     def _members(self, node: Node, env: Env) -> Collection[Any]:
-        """Give the elements, items, arguments, or numbers of a range."""
+        """Give the elements, items or arguments of a collection, or the numbers of a range."""
         if node.kind == "..":
             least, most = (self._number(part, env, "..", node.at) for part in node.parts)
             return range(0) if least is None or most is None else range(least, most + 1)
@@ -305,12 +309,12 @@ def _too_many(node: Node) -> PredicateError:
 
 
 def _at_truth(function: Function, key: bool) -> Value | None:
-    """Apply a function to a truth value, which for Python is also a number."""
+    """Apply a function to a truth value; as a key, ``True`` would also find the argument 1."""
     return next((part for argument, part in function.items() if argument is key), None)
 
 
 def _distinct(values: list[Any]) -> list[Any]:
-    """Give the distinct ones of the values listed as a set."""
+    """Give the values of a set expression, each once."""
     kept: list[Any] = []
     for value in values:
         if not any(same(value, one) for one in kept):
@@ -325,9 +329,9 @@ class Answers:
     Attributes
     ----------
     values
-        One for each distinct combination of the named fields' values; None for an absent one.
+        A value for each distinct combination of the named fields' values; None if it is absent.
     of
-        For each state its combination.
+        For each state, the index of its combination in ``values``.
     """
 
     values: Sequence[Any]
@@ -338,18 +342,21 @@ class Answers:
         return self.values[int(self.of[row])]
 
     def codes(self) -> Rows:
-        """Give numbers for each state that are equal where the values are."""
+        """Give a number for each state; states with equal values get equal numbers."""
         known: dict[Any, int] = {}
         numbers = [known.setdefault((type(one), one), len(known)) for one in self.values]
         return np.array(numbers, dtype=np.int32)[self.of]
 
 
 def _distinct_codes(codes: NDArray[np.integer], size: int) -> tuple[NDArray[np.int64], Rows]:
-    """Give a row of each distinct code below ``size``, and for each row the place of its code."""
+    """Give one row for each distinct code, and for each row the index of its code among them.
+
+    All codes are below ``size``.
+    """
     if size > max(_DENSE, 4 * len(codes)):
         rows, places = distinct_rows(codes.reshape(-1, 1))
         return rows, places.astype(np.int32)
-    # A table finds the distinct ones faster than sorting does.
+    # A table finds the distinct codes faster than sorting does.
     row = np.full(size, -1, dtype=np.int64)
     row[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     seen = row >= 0
@@ -357,7 +364,7 @@ def _distinct_codes(codes: NDArray[np.integer], size: int) -> tuple[NDArray[np.i
 
 
 def _combinations(columns: Columns, count: int) -> tuple[NDArray[np.int64], Rows]:
-    """Give a row of each distinct combination of nodes, and for each row its combination."""
+    """Give one row for each distinct combination of nodes, and each row's combination."""
     rows, of = np.arange(min(count, 1)), np.zeros(count, dtype=np.int32)
     for nodes in columns.nodes.values():
         others, other = _distinct_codes(nodes, len(columns.values))
@@ -372,7 +379,7 @@ def evaluate(graph: StateGraph, text: str, on_progress: OnProgress | None = None
     Raises
     ------
     PredicateError
-        If the text is anything else, or names what the graph does not have.
+        If the text is not one or more expressions, or has a name that the graph does not have.
     """
     return [_evaluate(graph, node, on_progress) for node in parse_expressions(text, several=True)]
 
@@ -387,7 +394,7 @@ def _evaluate(
     ask = evaluator.condition if condition else evaluator.value
     rows, of = _combinations(columns, graph.state_count)
     nodes = [columns.nodes[name][rows].tolist() for name in named]
-    # The values of one field are needed once; those of several, in many combinations.
+    # With one field, each value is needed once; with several, it occurs in many combinations.
     values = [cache(table.value) if len(named) > 1 else table.value for _ in named]
     found = []
     for done in range(0, len(rows), _PROGRESS_EVERY):
@@ -422,7 +429,7 @@ class Predicate:
         Raises
         ------
         PredicateError
-            If it names what the graph does not have, or is no condition.
+            If it has a name that the graph does not have, or is not a condition.
         """
         answers = _evaluate(graph, self.node, on_progress, condition=True)
         mask: Mask = np.array(answers.values, dtype=np.bool_)[answers.of]
@@ -434,7 +441,7 @@ class Predicate:
         Raises
         ------
         PredicateError
-            If it names what the graph does not have, or is no condition.
+            If it has a name that the graph does not have, or is not a condition.
         """
         return np.flatnonzero(self.mask(graph, on_progress)).astype(np.int32)
 

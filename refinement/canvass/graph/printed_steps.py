@@ -70,8 +70,8 @@ class PrintedGraph:
     disabled
         For each of ``expanded``, the mask of the actions that no input enables.
     source, input, target, sent
-        One place for each input that was tried: numbers of state, input, state and sends.
-        -1 if the input does not enable the action.
+        One item for each input that was tried: the numbers of the state, the input, the next state
+        and the sends. The target is -1 if the input does not enable the action.
     """
 
     member_count: int
@@ -86,10 +86,12 @@ class PrintedGraph:
     sent: array[int] = field(default_factory=lambda: array("i"))
     _numbers: list[list[int]] = field(default_factory=lambda: [[] for _ in ACTIONS])
     _open: dict[int, int] = field(default_factory=dict)
-    """The inputs that still await their outcome, by their place, with the place in ``target``."""
+    """The inputs whose outcome TLC has not yet printed: by their place in the line of results, the
+    place in ``target``.
+    """
 
     def feed(self, line: str) -> None:
-        """Take one line of the specification's output; lines of other kinds are passed over.
+        """Read one line of the specification's output; lines of other kinds are ignored.
 
         Raises
         ------
@@ -288,7 +290,8 @@ def _send_arrays(sends: Sequence[Cells]) -> dict[str, Ints]:
 def identities_of(state: Ints, members: Ints, log_offsets: Ints, log: Ints) -> Ints:
     """Give 128 bits for each state, equal for states that differ in the numbering of peers only.
 
-    Each peer becomes its record and whether the state names it; peers are put in order by that.
+    For the hash, each peer is replaced by its record and by whether the state names it, and the
+    peers are sorted by these.
     """
     named = [state[:, place, None] == np.arange(members.shape[1]) for place in _NAMING]
     records = np.concatenate([members, np.stack(named, axis=2)], axis=2)
@@ -306,12 +309,12 @@ def identities_of(state: Ints, members: Ints, log_offsets: Ints, log: Ints) -> I
 
 
 def _representatives(arrays: dict[str, Any]) -> Ints:
-    """Give for each state the row of its representative: an expanded state if there is one."""
+    """Give for each state the row of its representative, which is expanded if any of them is."""
     identities = identities_of(
         arrays["state"], arrays["members"], arrays["log_offsets"], arrays["log"]
     )
     first, places = distinct_rows(identities)
-    # The last write stays: rows are written in reverse, expanded ones after the others.
+    # The last write wins, so the rows are written in reverse, and expanded ones after the others.
     order = np.argsort(arrays["expanded"][::-1], kind="stable")
     rows = np.arange(len(places))[::-1][order]
     first[places[rows]] = rows

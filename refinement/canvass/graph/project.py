@@ -25,7 +25,7 @@ MAP_VALUES: Final = (3, 40)
 
 @dataclass(frozen=True, slots=True)
 class QuotientEdge:
-    """All edges of one action from one class to another: numbers of classes, and how many."""
+    """All edges of one action from one class to another: the classes' numbers, and a count."""
 
     source: int
     target: int
@@ -42,19 +42,20 @@ class Quotient:
     by
         The expression.
     keys
-        Its value in each class, as plain JSON values; a list of them if there are several.
+        The value of the expression in each class, as plain JSON values; a list of values if there
+        are several expressions.
     labels
-        The same as TLA+ text.
+        The same values as TLA+ text.
     counts
-        How many states each class has.
+        The number of states of each class.
     examples
-        The lowest row of each.
+        The lowest row of each class.
     class_of
-        For each state its class, -1 if that was left out.
+        For each state its class, -1 if the class was left out.
     edges
-        Between classes, those within a class included, by source, target and action.
+        The edges between classes and within a class, ordered by source, target and action.
     left_out_classes, left_out_states, left_out_edges
-        What the limit cut off.
+        The numbers of classes, states and edges that the limit leaves out.
     """
 
     by: str
@@ -84,18 +85,18 @@ def project(
     graph
         The state graph.
     expression
-        One, or several with commas between them.
+        One expression, or several with commas between them.
     actions
         The actions whose edges count; all by default.
     limit
-        How many classes there may be; the largest are kept, and the rest is counted.
+        The most classes; the largest are kept, and the others are only counted.
     on_progress
         See `canvass.graph.predicate.evaluate`.
 
     Raises
     ------
     PredicateError
-        If the expression is none of this graph.
+        If the text is not an expression over the fields of the graph.
     GraphError
         If the graph has no action of a name.
     """
@@ -125,8 +126,10 @@ def project(
 
 
 def map_field(graph: StateGraph) -> str:
-    """Choose the field whose projection is a map: the election state, else the variable with 3 to
-    40 values whose entropy over the states is the highest; empty without such a variable.
+    """Choose the field whose projection is a map of the graph.
+
+    It is the election state, if there is one. Else it is the variable with 3 to 40 values that has
+    the highest entropy over the states; empty if there is no such variable.
     """
     if "electionState" in graph.fields:
         return "electionState"
@@ -146,14 +149,14 @@ def values_at(graph: StateGraph, expression: str, rows: Iterable[int]) -> list[s
     Raises
     ------
     PredicateError
-        If the expression is none of this graph.
+        If the text is not an expression over the fields of the graph.
     """
     found = evaluate(graph, expression)
     return [", ".join(_shown(answers, row)[1] for answers in found) for row in rows]
 
 
 def _shown(answers: Answers, row: int) -> tuple[Any, str]:
-    """Give a value as JSON has it, and as text."""
+    """Give a value as plain JSON values, and as text."""
     value = answers.at(row)
     return (None, ABSENT_TEXT) if value is None else (tree_of(value), format_value(value))
 

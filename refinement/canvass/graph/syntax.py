@@ -20,9 +20,9 @@ from canvass.graph import GraphError
 
 MAX_LENGTH: Final = 4096
 MAX_INTEGER: Final = 1 << 53
-"""Larger numbers are refused; those of a graph have 32 bits."""
+"""Larger numbers are refused; the numbers of a graph have 32 bits."""
 MAX_HEIGHT: Final = 100
-"""Operators and brackets within each other; each costs the evaluator some frames of the stack."""
+"""The most nested operators and brackets; each costs the evaluator some frames of the stack."""
 
 # TLA+ allows an operator before the first conjunct: `leading`. The body of \E and \A reaches as far
 # as possible, as Lark prefers to shift.
@@ -119,15 +119,15 @@ class Node:
     Attributes
     ----------
     at
-        Its column, from 1.
+        The column of the expression, from 1.
     kind
         ``literal``, ``name``, ``field`` (``base.name``), ``index`` (``base[index]``), ``set`` or
         ``tuple`` of items, a quantifier (``any``, ``all``, ``count``), ``negative``, or the name of
         an operator: ``not``, ``len``, ``has``, ``DOMAIN``, ``and``, ``=``, ``in``, ``..``, ``+``.
     parts
-        The expressions that it is made of; of a quantifier its domain and its body.
+        The operands; for a quantifier, its domain and its body.
     value
-        Of a literal; else the name of a field or of a variable.
+        The value of a literal; for other kinds, the name of a field or of a variable.
     """
 
     at: int
@@ -268,7 +268,7 @@ def parse_expressions(text: str, *, several: bool) -> tuple[Node, ...]:
         if text[place] in "\"'":
             raise PredicateError("the string has no end", place + 1) from None
         raise PredicateError(f"{text[place]!a} has no meaning here", place + 1) from None
-    nodes = cast("tuple[Node, ...]", read)  # What the transformer makes of the whole text.
+    nodes = cast("tuple[Node, ...]", read)  # The transformer's result for the whole text.
     level: list[Node] = list(nodes)
     for _ in range(MAX_HEIGHT):
         level = [part for node in level for part in node.parts]

@@ -58,13 +58,13 @@ class ValueTable:
     kind
         A `Kind` for each value.
     scalar
-        For each value the place in ``pool`` of what it has beside its parts.
+        For each value the index in ``pool`` of its scalar: what it consists of beside its parts.
     pool
-        Truth values, numbers, strings, names of model values; for a record, the names of its
-        fields; None for other values.
+        The scalars: truth values, numbers, strings, names of model values; for a record, the names
+        of its fields; None for other values.
     offsets, children
         The parts of each value: elements of a set, items of a sequence, values of a record in the
-        order of its names; arguments and values of a function by turns.
+        order of its names; for a function, its arguments and values in turn.
     """
 
     kind: NDArray[np.uint8]
@@ -78,7 +78,7 @@ class ValueTable:
         return len(self.kind)
 
     def value(self, number: int) -> Value:
-        """Give a value. A part that several values share is made once."""
+        """Give a value by its number. A part that several values share is made once."""
         kind, scalar = int(self.kind[number]), self.pool[self.scalar[number]]
         if kind < COMPOSITE:
             return ModelValue(scalar) if kind == Kind.MODEL else scalar
@@ -147,7 +147,7 @@ class ValueTable:
 
 
 def _text(scalar: Any) -> str | None:
-    """Give what a value has beside its parts as text."""
+    """Give the scalar of a value as text."""
     if isinstance(scalar, tuple):
         return ",".join(scalar)
     return scalar if scalar is None or isinstance(scalar, str) else format_value(scalar)
@@ -188,7 +188,7 @@ def tree_of(value: Value) -> Any:
 
 
 _REMEMBERED: Final = 1 << 26
-"""Characters of remembered texts; beyond it all are forgotten."""
+"""The most characters of remembered texts; if there are more, all texts are forgotten."""
 
 
 class Interner:
@@ -266,7 +266,10 @@ class Interner:
         content: bytes,
         hashed: Sequence[int],
     ) -> int:
-        """Give the number of a value with these parts; ``hashed``: in the order of the hash."""
+        """Give the number of a value with these parts.
+
+        ``hashed`` has the parts in the order in which they are hashed.
+        """
         place = self._pool.setdefault((kind, scalar), len(self._pool))
         key = (place, array("i", parts).tobytes())
         number = self._numbers.get(key)
@@ -284,8 +287,8 @@ class Interner:
     def sealed(self, columns: Iterable[Rows]) -> tuple[ValueTable, Rows]:
         """Give the table of the values of some columns, and the new number of each value.
 
-        The order is that in which the rows of the columns need them, so that only the values
-        decide it.
+        The new numbers follow the order in which the rows of the columns need the values, so they
+        depend on the values alone.
         """
         offsets, children = self._offsets, self._children
         number = np.full(len(self._kind), -1, dtype=np.int32)
@@ -331,7 +334,7 @@ class Columns:
 
 
 def interned(fields: Mapping[str, tuple[Sequence[Value], NDArray[np.integer]]]) -> Columns:
-    """Give columns from the distinct values of each field, and the place of each state's value."""
+    """Give columns; ``fields`` has the distinct values of each, and for each state an index."""
     interner = Interner()
     nodes = {
         name: np.array([interner.value(each) for each in values], dtype=np.int32)[places]

@@ -1,8 +1,8 @@
 """`StateGraph`: the interface of a state graph for queries.
 
-Queries (`canvass.graph.predicate`, `walks`, `project`, `diff`, `export`) use this class and read no
-file. A graph is a set of arrays: opening it makes no Python object for a state or an edge. A state
-becomes a readable tree on request.
+Queries and exports (`canvass.graph.predicate`, `walks`, `project`, `export`, `parquet`) use this
+class and read no file. A graph is a set of arrays: opening it makes no Python object for a state or
+an edge. A state becomes a readable tree on request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from canvass.traces.columns import offsets_of, places_of
 
 Kind = Literal["member", "tlc"]
 Tree = dict[str, Any]
-"""A state, an input or a message as JSON has it: field by name."""
+"""A state, an input or a message as a JSON object: its fields by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,15 @@ class EdgeView:
 class Side:
     """The edges of a graph, grouped by the state at one of their ends.
 
-    Those of the state in ``row`` are at ``offsets[row]`` up to ``offsets[row + 1]``, in the order
-    of their numbers. Each array is made when it is first asked for.
+    The edges of the state in ``row`` are at ``offsets[row]`` up to ``offsets[row + 1]``, in the
+    order of their numbers. Each array is made when it is first used.
 
     Parameters
     ----------
     own, other
-        The rows of the states at this end of each edge, and at the other one.
+        For each edge, the rows of the states at this end and at the other end.
     action, number
-        The code of its action, and its number.
+        For each edge, the code of its action, and its number.
     count
         The number of states.
     """
@@ -80,7 +80,7 @@ class Side:
 
     def places(self, rows: NDArray[np.integer]) -> Offsets:
         """Give the places of all edges of some states, one state after another."""
-        if len(rows) == 1:  # Faster: most traces leave one state possible.
+        if len(rows) == 1:  # Faster, and frequent: most traces leave one possible state.
             return np.arange(self.offsets[rows[0]], self.offsets[rows[0] + 1])
         return places_of(self.offsets, rows)
 
@@ -118,7 +118,7 @@ class StateGraph(ABC):
     folder, title
         The folder of the graph, and the name of the model.
     complete
-        Whether all reachable states were expanded, none if unknown.
+        Whether all reachable states were expanded; None if unknown.
     columns
         The variables of the state, with which a path in a predicate begins.
     ids
@@ -128,13 +128,13 @@ class StateGraph(ABC):
     source, target
         The rows of the states that each edge connects.
     action
-        The code of its action.
+        The code of each edge's action.
     number
-        Its number, ascending.
+        The number of each edge, ascending.
     """
 
     kind: Kind
-    """``member``: made by ``canvass graph build``; ``tlc``: by a dump of any model."""
+    """``member``: the graph of one member; ``tlc``: a graph from TLC's dump of any model."""
     actions: tuple[str, ...]
     """The names of the actions; the index is the code of an action."""
     violating: Rows = np.empty(0, dtype=np.int32)
@@ -229,19 +229,21 @@ class StateGraph(ABC):
         return self._counts(self.out.action[self.out.offsets[row] : self.out.offsets[row + 1]])
 
     def find(self, prefix: str) -> int | None:
-        """Give the row of the state whose id begins with the text, none if there is none.
+        """Give the row of the state whose id begins with the text; None if there is no such state.
 
         Raises
         ------
         GraphError
-            If the text is no beginning of an id, or several states have it.
+            If the text is not 1 to 32 hexadecimal digits, or if several ids begin with it.
         """
         return find_row(self.ids, prefix)
 
     @abstractmethod
     def edge_texts(self) -> Mapping[str, tuple[Sequence[str], Rows]]:
-        """Give what edges have beside their action as text: each column's distinct texts, and for
-        each edge of ``out`` the place of its own, -1 for none.
+        """Give the inputs, sends or arguments of the edges as columns of text.
+
+        A column has its distinct texts, and for each edge of ``out`` the index of its text; -1 for
+        an edge without one.
         """
 
     def columns(self, fields: Sequence[str]) -> Columns:
@@ -264,5 +266,5 @@ class StateGraph(ABC):
         Raises
         ------
         GraphError
-            If there is none of that number.
+            If no edge has that number.
         """

@@ -34,7 +34,7 @@ def action_codes(graph: StateGraph, names: Collection[str]) -> Rows:
 
 
 def of_actions(graph: StateGraph, side: Side, names: Collection[str] | None) -> NDArray[np.bool_]:
-    """For each edge of a side of the graph, whether its action is one of these, or any."""
+    """Mark the edges of a side that have one of these actions; all edges without ``names``."""
     if names is None:
         return np.ones(len(side.ends), dtype=np.bool_)
     return np.isin(side.action, action_codes(graph, names))
@@ -67,10 +67,10 @@ def shortest_path(
     targets: Iterable[int],
     actions: Collection[str] | None = None,
 ) -> list[Hop]:
-    """Give a shortest path from one of some states to one of others.
+    """Give a shortest path from one of the sources to one of the targets.
 
-    Of several shortest paths it is the same one each time: the walk takes states and edges in the
-    order of their numbers.
+    If there are several shortest paths, the result is the same one each time: the walk visits
+    states and edges in the order of their numbers.
 
     Parameters
     ----------
@@ -84,19 +84,19 @@ def shortest_path(
     Returns
     -------
     list
-        Empty if a source is a target.
+        The steps of the path; empty if a source is a target.
 
     Raises
     ------
     NoPath
-        If there is none.
+        If there is no path.
     GraphError
         If the graph has no action of a name.
     """
     out, allowed = graph.out, of_actions(graph, graph.out, actions)
     wanted = np.zeros(graph.state_count + 1, dtype=np.bool_)
     wanted[_rows(graph, targets)] = True
-    # A row of its own, after all states, leads to the sources: the walk begins there.
+    # An extra row after all states leads to the sources; the walk begins there.
     edges, start = _matrix(graph, allowed, _rows(graph, sources)), graph.state_count
     order, previous = csgraph.breadth_first_order(edges, start)
     found = np.flatnonzero(wanted[order])
@@ -120,7 +120,7 @@ def _rows(graph: StateGraph, rows: Iterable[int]) -> Rows:
 
 
 def _matrix(graph: StateGraph, allowed: NDArray[np.bool_], last: Rows | None = None) -> csr_array:
-    """Give the allowed edges as SciPy has them, perhaps with one more row that leads to states."""
+    """Give the allowed edges as SciPy's matrix; ``last`` adds a row that leads to these states."""
     ends, offsets = graph.out.ends, graph.out.offsets
     if not allowed.all():
         ends, offsets = ends[allowed], offsets_of(allowed)[offsets]
@@ -138,9 +138,9 @@ class Arrow:
     Attributes
     ----------
     edge
-        The lowest number among them.
+        The lowest number of these edges.
     count
-        How many there are.
+        The number of these edges.
     """
 
     source: int
@@ -159,17 +159,17 @@ class Neighbourhood:
     root
         The state.
     rows
-        The states shown: the root, then by distance.
+        The states shown: the root, then the others by distance.
     layers
-        How far each is from the root: negative for states that lead to it.
+        The distance of each state shown from the root; negative for states that lead to the root.
     more
-        For each state shown, how many states it leads to or that lead to it are not shown.
+        For each state shown, the number of its neighbours that are not shown.
     arrows
         All edges between states shown.
     left_out_states
-        How many more there are within the depth.
+        The number of states within the depth that are not shown.
     left_out_edges
-        How many edges connect a state shown with one that is not.
+        The number of edges that connect a state shown with one that is not.
     """
 
     root: int
@@ -197,10 +197,10 @@ def around(
     row
         The state.
     depth
-        How many steps away they may be.
+        The largest distance from the state, in steps.
     limit
-        How many states are shown at most: the nearest to the root, but a share of them at each
-        distance, so that what lies further away is seen as well.
+        The most states that are shown. Each distance from the root has a share of them, so that
+        distant states are shown as well. What the shares leave goes to the nearest states.
     actions
         The actions whose edges count; all by default.
 
@@ -275,7 +275,7 @@ def _layers(graph: StateGraph, row: int, depth: int, actions: Collection[str] | 
     frontiers = [np.array([row], dtype=np.int64) for _ in walks]
     seen = [layer == 0 for _ in walks]
     # Both walks go layer by layer, so that a state gets the layer of its shortest distance. Each
-    # walk continues from the states that it reaches, also if the other walk was first.
+    # walk continues from every state that it reaches, even if the other walk reached it before.
     for distance in range(1, depth + 1):
         for place, (sign, side, allowed) in enumerate(walks):
             at = side.places(frontiers[place])
@@ -292,7 +292,7 @@ def _layers(graph: StateGraph, row: int, depth: int, actions: Collection[str] | 
 def arrows_among(
     graph: StateGraph, rows: Rows, actions: Collection[str] | None = None
 ) -> tuple[Arrow, ...]:
-    """Give all edges between some states; those of one action side by side are one arrow."""
+    """Give all edges between some states; those of one action between the same two are an arrow."""
     shown = np.zeros(graph.state_count, dtype=np.bool_)
     shown[rows] = True
     out = graph.out
@@ -313,7 +313,7 @@ def arrows_among(
 def _more(
     graph: StateGraph, rows: Rows, shown: NDArray[np.bool_], actions: Collection[str] | None
 ) -> tuple[Rows, int]:
-    """Count the neighbours of each state shown that are not shown, and the edges to them in all."""
+    """Count the neighbours of each state shown that are not shown, and all edges to them."""
     beyond: list[NDArray[np.int64]] = []
     edges = 0
     for side in (graph.out, graph.into):
