@@ -1,9 +1,8 @@
 """The lines of a trace, and the comparison of their JSON values with values of TLA+.
 
-A line names the parts of the state that it knows. An array is a sequence, an object has some parts
-of a record, function or sequence by their names; ``#set``, ``#tup``, ``#map``, ``#bigint`` and
-``#unserializable`` are those of ITF, as ``canvass graph export --format itf`` writes them.
-``docs/guide/replay.md`` describes it.
+A line names the parts of the state that it knows. An array is a sequence. An object has some parts
+of a record, function or sequence, by their names. ``#set``, ``#tup``, ``#map``, ``#bigint`` and
+``#unserializable`` mean what they mean in ITF. ``docs/guide/replay.md`` describes the format.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from canvass.tlc.values import Function, ModelValue, Value, format_value
 from canvass.traces.errors import Code, TraceError
 
 Difference: TypeAlias = "tuple[str, Any, Value | None]"
-"""The path of a part, its value in the line, and its value in the state, None for no such part."""
+"""A part's path, its value in the line, and its value in the state; None if that lacks the part."""
 
 ENDINGS: Final = (".ndjson", ".jsonl")
 MAX_DEPTH: Final = 64
 _NO_PARTS: Final[Any] = object()
-"""The part of a value without parts: no JSON stands for it."""
+"""The result of `part_of` for a value that has no parts; it agrees with no JSON value."""
 _SCALARS: Final = frozenset({int, bool, str, type(None)})
 
 
@@ -39,7 +38,7 @@ _FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "#bigint": lambda body: isinstance(body, str) and body.removeprefix("-").isdecimal(),
     "#unserializable": lambda body: isinstance(body, str),
 }
-"""The forms of ITF, and whether each has the content that it must have."""
+"""The forms of ITF, each with a function that checks its content."""
 
 
 class TraceLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +47,7 @@ class TraceLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     action
-        The action of the step; none for any, or for no step at all.
+        The action of the step. None allows any action, and also no step.
     parameters
         The parameters of the step: all in their order, or some by their names.
     vars
@@ -61,12 +60,12 @@ class TraceLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def traces_in(paths: Sequence[Path]) -> list[Path]:
-    """Give the traces that paths name: files, and files in folders whose names have an ending.
+    """Give the traces of paths: each file, and in each folder the files with one of `ENDINGS`.
 
     Raises
     ------
     TraceError
-        If a folder has none.
+        If a folder has no such file.
     """
     found: list[Path] = []
     for path in paths:
@@ -84,9 +83,10 @@ def read_trace(path: Path) -> list[TraceLine]:
     Raises
     ------
     TraceError
-        If it has no line, or one that is none; the message names the file and the line.
+        If the file has no line, or a line that is malformed; the message names the file and the
+        line.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     decoder, lines = msgspec.json.Decoder(TraceLine), []
     for number, text in enumerate(path.read_bytes().splitlines(), 1):
@@ -109,12 +109,12 @@ def read_trace(path: Path) -> list[TraceLine]:
 
 
 def _check(value: Any, depth: int) -> None:
-    """Refuse what is no value.
+    """Refuse JSON that stands for no TLA+ value.
 
     Raises
     ------
     msgspec.ValidationError
-        If it is a fraction, has an unknown form of ITF, or is nested too deeply.
+        If it has a fraction or an unknown form of ITF, or is nested too deeply.
     """
     if isinstance(value, float):
         raise msgspec.ValidationError(f"{value} is no integer of TLA+")
@@ -135,12 +135,12 @@ def _form(value: Any) -> str | None:
 
 
 def agrees(logged: Any, value: Value | None) -> bool:
-    """Tell whether a value of a line is that of a state."""
+    """Tell whether a value in a line agrees with a value in a state."""
     return next(differences(logged, value), None) is None
 
 
 def leaves(logged: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Give the values in a line's value that are no objects, each with the names leading to it."""
+    """Give the parts of a line's value that are not plain objects, each with its path of names."""
     if isinstance(logged, dict) and logged and _form(logged) is None:
         for name, one in logged.items():
             yield from leaves(one, (*path, name))
@@ -158,7 +158,7 @@ def part_of(value: Any, path: Sequence[str]) -> Any:
 
 
 def differences(logged: Any, value: Value | None, path: str = "") -> Iterator[Difference]:
-    """Give the parts of a value of a line that are not those of a state."""
+    """Give the parts of a line's value that differ from the value in a state."""
     form = _form(logged)
     if form == "#tup":
         logged, form = logged[form], None

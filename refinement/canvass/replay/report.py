@@ -21,9 +21,9 @@ from canvass.traces.errors import Code, TraceError
 
 SCHEMA: Final = "canvass.replay/1"
 _SHOWN: Final = 8
-"""States, steps and missed parts that a report names."""
+"""The most states or steps in each list of a report."""
 _COMPARED: Final = 2_000
-"""States among which the nearest one is looked for."""
+"""The most states that are searched for the nearest one."""
 
 
 class Record(msgspec.Struct, frozen=True, rename="camel"):
@@ -46,10 +46,11 @@ class State(Record, frozen=True):
 
 
 class ReplayedStep(Record, frozen=True):
-    """A step of the graph, and the parts of the state that it changes: path and value after it; for
-    what is added to a set, sequence or function ``+`` and that, for what is removed ``-``.
+    """A step of the graph, and the parts of the state that it changes.
 
-    ``line`` is the line that it leads to, 0 for none; ``hidden`` says that no line shows it.
+    A change is the path of a part, and its value after the step. For a set, sequence or function,
+    it is ``+`` and what the step adds, or ``-`` and what it removes. ``line`` is the line that the
+    step leads to, 0 for none; ``hidden`` says that no line shows the step.
     """
 
     action: str
@@ -61,7 +62,7 @@ class ReplayedStep(Record, frozen=True):
 
 
 class Nearest(Record, frozen=True):
-    """The possible state that has most values of the line, and its differences from the line."""
+    """The possible state with the fewest differences from the line, and these differences."""
 
     state: str
     differences: list[Differs]
@@ -75,15 +76,16 @@ class Failure(Record, frozen=True):
     line, content
         The line: its number and its JSON.
     before, before_count
-        Some of the states that were possible before it, and how many there were.
+        Some of the states that were possible before the line, and their number.
     possible, possible_count
-        Some of the steps that were possible, and how many there were.
+        Some of the steps that were possible there, and their number.
     nearest
-        The nearest state after such a step: after one of the line's action, if there is one.
+        The state after such a step that is nearest to the line. Only steps with the line's action
+        count, if there are any.
     path
-        The last steps of one path that explains the lines before.
+        The last steps of one path that explains the lines before this one.
     missing
-        The actions of the fewest steps after which the line would fit; none if it never would.
+        The actions of the shortest path to a state at which the line would fit; None without one.
     """
 
     line: int
@@ -103,13 +105,13 @@ class Replay(Record, frozen=True):
     Attributes
     ----------
     lines, explained
-        The lines of the trace, and those before the first that fails.
+        The number of lines of the trace, and of those before the first line that fails.
     possible
-        The states that are possible after the last line, or before the one that fails.
+        The number of states that are possible after the last line, or before the line that fails.
     reason
         The reason for ``INCOMPLETE`` or ``MALFORMED``.
     remarks
-        What was not compared.
+        The parts of the trace that were not compared.
     """
 
     trace: str
@@ -136,13 +138,13 @@ def replay(
     Parameters
     ----------
     graph
-        The graph; a walker of it has further options, and remembers values between traces.
+        The graph, or a walker through it. A walker has options, and keeps values between traces.
     lines
-        The trace.
+        The lines of the trace.
     trace
-        Its name.
+        The name of the trace.
     taken
-        Gets the states and edges that the trace takes.
+        The states and edges that the trace takes are added to it.
     """
     walker = graph if isinstance(graph, Walker) else Walker(graph)
     view = walker.graph
@@ -176,12 +178,14 @@ def malformed(graph: StateGraph, trace: str, error: TraceError) -> Replay:
 def _verdict(
     walker: Walker, walk: Walk, lines: Sequence[TraceLine], trace: str
 ) -> tuple[Verdict, str | None]:
-    """Decide; a failure is an accusation only if the graph has all steps that could explain it.
+    """Give the verdict, and the reason for an ``INCOMPLETE``.
+
+    A trace that fails is ``DIVERGES`` only if the graph has every step that could explain the line.
 
     Raises
     ------
     TraceError
-        If no step of the whole graph has the action.
+        If the graph has every step, and none of them has the action of the line.
     """
     graph = walker.graph
     if not walk.failed:
@@ -259,7 +263,7 @@ def _nearest(walker: Walker, rows: Rows, line: TraceLine) -> Nearest | None:
 
 
 def _missing(walker: Walker, layer: Layer) -> list[str] | None:
-    """Give the actions of the fewest steps after which the line would fit."""
+    """Give the actions of the shortest path to a state at which the line would fit."""
     graph, line = walker.graph, layer.line
     every = np.arange(graph.state_count, dtype=np.int32)
     ends = walker.fitting(every, line)
@@ -273,7 +277,7 @@ def _missing(walker: Walker, layer: Layer) -> list[str] | None:
 
 
 class ActionCoverage(Record, frozen=True):
-    """The steps of one action, and how many of them are taken."""
+    """The number of steps of one action, and how many of them the traces take."""
 
     action: str
     taken: int
@@ -281,7 +285,7 @@ class ActionCoverage(Record, frozen=True):
 
 
 class Coverage(Record, frozen=True):
-    """The states and steps that traces take: all that may explain a line."""
+    """The states and steps that traces take: each state or step that may explain a line counts."""
 
     states: int
     taken_states: int

@@ -1,8 +1,9 @@
 """The walk of a trace through a state graph: which states are possible after each line.
 
-States are rows of the graph, edges are places in the arrays of a `Side`. A line with an
-action is one step of it. A line without one is at most one step of any action, as a behaviour of
-TLA+ may stutter; as the first line it is the state in which the trace begins.
+States are rows of the graph, edges are places in the arrays of a `Side`. A line with an action is
+one step with that action. A line without an action is at most one step with any action, because a
+behaviour of TLA+ may stutter. If the first line has no action, it is the state in which the trace
+begins.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ class Layer:
     number
         The line, from 1.
     reached
-        The states that are possible before its step: without hidden steps, with at most one, and
-        so on; the last item is for all further numbers of steps, too.
+        The states that are possible before the line's step: item 0 without hidden steps, item 1
+        with at most one, and so on. The last item also holds for all larger numbers of hidden
+        steps.
     after
-        The states that are possible after it.
+        The states that are possible after the line.
     """
 
     number: int
@@ -54,12 +56,12 @@ class Layer:
 
     @property
     def steps(self) -> bool:
-        """Whether a step leads to the line, and the line is no first state."""
+        """Whether the line can be a step; a first line without an action is only a state."""
         return self.number > 1 or self.line.action is not None
 
     @property
     def stays(self) -> bool:
-        """Whether the state may be the one before."""
+        """Whether the line may be a stuttering step: the state does not change."""
         return self.line.action is None
 
 
@@ -79,10 +81,11 @@ class Walk:
     Attributes
     ----------
     layers
-        The last lines, or all of them; after the last one no state is possible if ``failed``.
+        The last lines, or all lines. If ``failed``, no state is possible after the last one.
     doubt
-        The first line before which a state was possible whose steps are not in the graph, and the
-        row of that state, -1 for one that is itself not in the graph.
+        The first line at which the graph may lack a state or a step, and the row of a possible
+        state that is not expanded. The row is -1 if the graph may lack states in which the trace
+        begins.
     """
 
     layers: deque[Layer]
@@ -109,7 +112,7 @@ class Walker:
         self.anywhere = anywhere
         self.codes = {name: code for code, name in enumerate(graph.actions)}
         self.ignores_parameters = False
-        """Whether a trace has parameters of steps that the graph does not have."""
+        """Whether a line has parameters, and the graph has none for steps with its action."""
         self._columns: dict[str, Answers] = {}
         self._parts: dict[tuple[str, tuple[str, ...]], Answers] = {}
         self._fitting: dict[tuple[str, tuple[str, ...], bytes], dict[int, bool]] = {}
@@ -157,7 +160,7 @@ class Walker:
         return rows
 
     def differing(self, row: int, line: TraceLine) -> list[Difference]:
-        """Give the values of a line that a state does not have."""
+        """Give the values of a line that differ from those of a state."""
         found: list[Difference] = []
         for name, logged in line.vars.items():
             found += differences(logged, self.column(name).at(row), name)
@@ -194,7 +197,7 @@ class Walker:
         Raises
         ------
         TraceError
-            If a line names a variable that the graph does not have; it names the trace, too.
+            If a line names a variable that the graph does not have; the error names the trace.
         """
         graph, walk = self.graph, Walk(deque(maxlen=None if keep_all else KEPT))
         rows = np.arange(graph.state_count, dtype=np.int32) if self.anywhere else graph.initial
@@ -217,7 +220,7 @@ class Walker:
         return walk
 
     def step(self, number: int, line: TraceLine, rows: Rows) -> Layer:
-        """Take the hidden steps before a line, and its own."""
+        """Take the hidden steps before a line, and then the step of the line."""
         graph, reached = self.graph, [rows]
         for _ in range(self.hidden):
             more = np.union1d(reached[-1], graph.out.ends[graph.out.places(reached[-1])])
