@@ -5,8 +5,8 @@ it, and compares the result: a mutant must violate the property that the manifes
 `counterexample` compares the states of a behaviour, and writes it as lines of text, as swim lanes,
 or as a document.
 
-What flows: an entry of the manifest and settings in; a `ModelRun` out, which has the record of
-``canvass check``. The package must not know the command line, and writes nothing to stdout.
+An entry of the manifest and settings come in. A `ModelRun` goes out; it gives the record that
+``canvass check`` writes. The package must not know the command line, and writes nothing to stdout.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ from canvass.tlc.results import Violation
 from canvass.tlc.values import Function, format_value
 
 _MOST_LINES: Final = 8
-"""Lines of a step for a person; the document has all of its state."""
+"""The most lines below the headline of a step, for a person; the document has the whole state."""
 _FIRST_FIELDS: Final = (".electionState", ".role")
 _FIRST_VARIABLES: Final = {"hist": 1, "log": 2, "channel": 3}
 _PLACES: Final = (("member", 1, ""), ("channel", 2, " -> "))
@@ -118,7 +118,10 @@ class Counterexample:
         return claim_of(violation.outcome.value, violation.name, violation.message)
 
     def lines(self, width: int = 100, command: str = "canvass") -> Iterator[str]:
-        """Yield the counterexample for a person, without line ends: a step in eight lines."""
+        """Yield the lines of the text for a person, without line ends.
+
+        A step has a headline, and at most eight lines below it.
+        """
         yield f"counterexample of {self.model}: {self.claim} ({self.violation.outcome.value})"
         cut = False
         for step in self.steps:
@@ -128,7 +131,7 @@ class Counterexample:
             cut |= shown[-1].lstrip().startswith("…")
             yield from shown
         yield from (f"      {line}" for line in self.continuation())
-        # The positions in the specification, which TLC gives of an error but not of a property.
+        # The places in the specification: TLC gives them for an error, but not for a property.
         rest = self.violation.message.partition("\n\n")[2]
         yield from (f"  {line}".rstrip() for line in rest.splitlines())
         if self.violation.name:
@@ -201,7 +204,7 @@ def _steps(states: Sequence[TraceState]) -> tuple[CounterexampleStep, ...]:
 
 
 def _details(step: CounterexampleStep) -> list[str]:
-    """Say what a step changes, or how the behaviour begins: one text for each difference."""
+    """Describe the changes of a step, or the first state: one text for each difference."""
     if step.changes is not None:
         return _folded(step.changes) or ["nothing changes"]
     try:
@@ -250,7 +253,7 @@ def _change_text(equal: Sequence[ValueChange]) -> str:
 
 
 def _at_most(texts: Sequence[str], width: int) -> list[str]:
-    """Break texts into lines of a width, `_MOST_LINES` at most; the last one says what is left."""
+    """Break texts into at most `_MOST_LINES` lines of a width; the last line counts the rest."""
     lines = [line for text in texts for line in _wrapped(text, width)]
     if len(lines) <= _MOST_LINES:
         return lines

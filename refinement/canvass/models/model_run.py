@@ -40,12 +40,12 @@ class Standing(Enum):
     NOT_CHECKED = "not checked"
     """TLC could not run, or did not finish."""
     NOT_IN_MANIFEST = "not in the manifest"
-    """TLC finished, and the model has other rules than there."""
+    """TLC finished, but the rules of the model were changed, so the manifest has no result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A standing, with its reason; the reason is empty if the result is as expected."""
+    """The standing of a result, and the reason; empty if the standing needs no reason."""
 
     standing: Standing
     reason: str = ""
@@ -69,7 +69,8 @@ def compare(
         Number of TLC's threads. With several threads the depth varies between runs, and so does the
         number of states before a violation.
     changed
-        Whether the model is not the one of the manifest. Then only an unfinished run differs.
+        Whether the rules of the model were changed. The manifest has no result for such a model, so
+        the comparison only tells whether TLC finished.
 
     Returns
     -------
@@ -116,7 +117,7 @@ class Settings:
     workers, heap_mib, timeout_s, seed
         As in `canvass.tlc.workspace.TlcOptions`; None if the manifest or the default decides.
     rules
-        Hardenings or corrections, as in `with_rules`; null for those of the configuration.
+        Hardenings or corrections, as in `with_rules`; None for those of the configuration.
     """
 
     workers: int | None = None
@@ -143,7 +144,7 @@ class ModelReport(Record, frozen=True):
     generated, distinct_states, queue, depth
         TLC's counts; null if TLC did not report them.
     seconds
-        Elapsed time, with the start of Java.
+        Elapsed time, including the start of Java.
     processor_seconds
         Processor time of all threads of TLC; 0 if the platform does not count it.
     tlc_version
@@ -225,7 +226,7 @@ class ModelRun:
 
 
 _FEW = 4
-"""Models that one sentence names."""
+"""The most models that an error message names."""
 
 
 def choose(
@@ -245,7 +246,7 @@ def choose(
     Raises
     ------
     ModelError
-        If there is no such file or model, or more than the file is given.
+        If there is no such file or model, or if a file is not the only name.
     """
     own = [Path(name) for name in names if name.endswith(".tla")]
     if not own:
@@ -265,7 +266,7 @@ def select(
 ) -> tuple[ModelEntry, ...]:
     """Return the named models; without names, the models of the sets.
 
-    To list models, parts of their names are enough, in any case.
+    With ``lists``, a part of a model's name is enough; upper and lower case are the same.
 
     Raises
     ------
@@ -302,8 +303,8 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
     Raises
     ------
     ConfigError
-        If the file is not a configuration, or names what the module does not have. TLC ignores the
-        value of an unknown constant.
+        If the file is not a configuration, or has a name that the module does not have. This is
+        checked here because TLC ignores the value of an unknown constant.
     """
     from canvass.graph.syntax import near
     from canvass.spec.files import names_of
@@ -330,7 +331,8 @@ def with_rules(config: TlcConfig, chosen: str, name: str, root: Path) -> TlcConf
         The configuration.
     chosen
         Names, separated by commas: hardenings such as ``HZ1``, or corrections by the names of the
-        rules that they override. ``all`` means all of them, ``-HZ1`` all named before but this one.
+        rules that they override. ``all`` adds all of them; ``-HZ1`` removes ``HZ1`` from those
+        named before it.
     name
         The name of the configuration, for messages.
     root
@@ -392,7 +394,7 @@ def run_model(
     on_event
         Called with each event of TLC.
     constants
-        Changes of the configuration's constants: by name the text after it.
+        Constants to replace in the configuration: for each name, the text that follows it there.
 
     Raises
     ------
@@ -419,7 +421,7 @@ def run_model(
     options = TlcOptions(
         workers=workers,
         heap_mib=settings.heap_mib or entry.heap_mib or TlcOptions.heap_mib,
-        # The graph of one member makes a sequence of each set of inputs, one by one.
+        # The model of a member's graph makes sequences of its inputs by a deep recursion.
         stack_mib=64 if module.parent == HARNESS else None,
         timeout_s=settings.timeout_s,
         simulate=simulates,
