@@ -2,7 +2,7 @@
 
 `files` finds modules, definitions and their comments; `manifest` reads `manifest.json`.
 
-What flows: a folder with a spec in; paths, and a typed entry for each model, out. The package must
-not start TLC, and must not write to the files. It knows no TLA+: it finds modules, definitions and
-comments by their text.
+A folder with a spec comes in. Paths, and a typed entry for each model, go out. The package must not
+start TLC, and must not write to the files. It does not parse TLA+: it finds modules, definitions
+and comments by their text.
 """

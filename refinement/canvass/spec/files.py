@@ -1,12 +1,13 @@
 """Find the folders with the TLA+ modules, in a checkout and in an installed wheel alike.
 
 A checkout keeps the spec in ``spec/`` at its top; the wheel carries the same files beside this
-module. The harness, the modules with which steps and traces are checked, is in ``harness/`` beside
-this module in either. The harness extends the spec, never the other way round. Of what the files
-say only layout is read: the modules that a module uses, and of a definition its place and the
-comment box above it. Definitions begin in the first column, and a box is a run of comment lines
-that ends on the line before a definition. A definition without one of its own has the nearest box
-above it that has its name, as a box may speak of several.
+module. The harness has the modules that check steps and traces. In a checkout and in a wheel, it is
+in ``harness/`` beside this module. The harness extends the spec, never the other way round.
+
+Only the layout of a module is read: the names of the modules that it uses, and the place of a
+definition with the comment box above it. A definition begins in the first column. A box is a run of
+comment lines that ends on the line before a definition. A box may describe several definitions: a
+definition without its own box has the nearest box above it that contains its name.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def spec_root() -> Path:
 
 
 def module_folders(root: Path | None = None) -> tuple[Path, Path]:
-    """Return the folders in which modules are looked for: those of the spec and of the harness.
+    """Return the folders in which modules are searched: those of the spec and of the harness.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def find_file(name: str, root: Path | None = None) -> Path:
     Returns
     -------
     Path
-        If neither folder has the file, where the spec's would be.
+        The path of the file. If neither folder has it: its path in the spec folder.
 
     Raises
     ------
@@ -110,7 +111,7 @@ _NO_BREAK: Final = re.compile(r"[^\n]")
 def without_comments(text: str) -> str:
     """Give the text of a module without its comments and without the lines that this leaves blank.
 
-    The columns of all other text stay: TLA+ reads them in lists of conjuncts.
+    All other text keeps its columns, because they have a meaning in TLA+ lists of conjuncts.
     """
     parts: list[str] = []
     at = depth = 0
@@ -127,7 +128,7 @@ def without_comments(text: str) -> str:
 
 
 def module_digest(path: Path) -> str:
-    """Give the SHA-256 of a module without its comments, which change no rule."""
+    """Give the SHA-256 of a module without its comments, because a comment changes no rule."""
     text = without_comments(path.read_text(encoding="utf-8"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -155,14 +156,16 @@ class Definition:
 
 
 def modules_of(module: Path, folders: Sequence[Path]) -> list[Path]:
-    """Give a module and the modules that it extends or instantiates, nearest first, but TLA+'s own.
+    """Give a module and the modules that it extends or instantiates, nearest first.
+
+    Standard modules of TLA+ are left out.
 
     Parameters
     ----------
     module
         The ``.tla`` file to begin with.
     folders
-        Where modules are looked for after the folder of the module that uses them.
+        Folders that are searched for modules, after the folder of the module that uses them.
     """
     found = [module] if module.is_file() else []
     for file in found:
@@ -176,15 +179,15 @@ def modules_of(module: Path, folders: Sequence[Path]) -> list[Path]:
 
 @functools.cache
 def _modules_named(file: Path, _changed_ns: int) -> tuple[str, ...]:
-    """Read a module once for all that use it, as long as it does not change."""
+    """Give the modules that a module names; each file is read once, unless it changes."""
     text = file.read_text(encoding="utf-8", errors="replace")
     extended = [word.strip() for words in _EXTENDS.findall(text) for word in words.split(",")]
     return (*extended, *_INSTANCE.findall(text))
 
 
 def names_of(module: Path, folders: Sequence[Path]) -> frozenset[str]:
-    """Give the constants and the operators of a module and of those that it uses: the names that a
-    configuration may have. For the folders see `modules_of`.
+    """Give the names that a configuration may have: the constants and the operators of a module and
+    of the modules that it uses. For the folders see `modules_of`.
     """
     every = modules_of(module, folders)
     return frozenset().union(*(_names_in(file, file.stat().st_mtime_ns) for file in every))
@@ -192,7 +195,7 @@ def names_of(module: Path, folders: Sequence[Path]) -> frozenset[str]:
 
 @functools.cache
 def _names_in(file: Path, _changed_ns: int) -> frozenset[str]:
-    """Read the names of a module, in the same way."""
+    """Give the constants and operators of a module; each file is read once, unless it changes."""
     text = without_comments(file.read_text(encoding="utf-8", errors="replace"))
     declared = " ".join(_DECLARED.findall(text))
     return frozenset([*_DEFINED.findall(text), *re.findall(r"\w+", declared)])
@@ -211,7 +214,7 @@ def find_definition(root: Path, module: Path, name: str) -> Definition | None:
     Parameters
     ----------
     root
-        The spec folder, where modules are looked for after the module's own folder.
+        The spec folder; it is searched for modules after the module's own folder.
     module
         The ``.tla`` file to begin with.
     name
@@ -220,7 +223,7 @@ def find_definition(root: Path, module: Path, name: str) -> Definition | None:
     Returns
     -------
     Definition or None
-        The first in the order in which the modules extend each other; null when there is none.
+        The first definition in the order in which the modules extend each other; None without one.
     """
     for file in modules_of(module, module_folders(root)):
         text = file.read_text(encoding="utf-8", errors="replace")
@@ -234,7 +237,7 @@ def find_definition(root: Path, module: Path, name: str) -> Definition | None:
 
 
 def _comment(lines: list[str], number: int, name: str) -> tuple[str, ...]:
-    """Read the box that ends above a line, or else the nearest box above that has the name."""
+    """Read the box that ends above a line, or else the nearest box above that contains the name."""
     above = _box_ending_at(lines, number)
     if above:
         return above
@@ -250,7 +253,7 @@ def _comment(lines: list[str], number: int, name: str) -> tuple[str, ...]:
 
 
 def _box_ending_at(lines: list[str], end: int) -> tuple[str, ...]:
-    """Read the comment lines directly above line `end` (from 0), without the ruled ones."""
+    """Read the comment lines directly above line `end` (from 0), without the box's border."""
     start = end
     while start > 0 and _TEXT_LINE.match(lines[start - 1]):
         start -= 1

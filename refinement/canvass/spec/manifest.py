@@ -1,9 +1,9 @@
-"""``spec/manifest.json``: every model, and what its configuration cannot say of it.
+"""``spec/manifest.json``: every model, with the facts that its configuration cannot hold.
 
-The configuration of a model has its name, and lies beside its module. TLC reads it as it is. Its
-first comment says what the model is for, and how TLC ends. The manifest is the record that the
-tests hold TLC to; this module neither runs a model nor compares a result. Reading is strict: an
-unknown key, a missing one or a contradiction is an error that names the place; `ModelEntry` has the
+The configuration of a model has the model's name, and is beside its module. TLC reads it as it is.
+Its first comment says what the model is for, and how TLC ends. Tests compare TLC's results with the
+manifest; this module neither runs a model nor compares a result. Reading is strict: an unknown key,
+a missing key or a contradiction is an error that names the place. `ModelEntry` has defaults for the
 keys that may be left out.
 """
 
@@ -47,16 +47,16 @@ class Expected(str, Enum):
 
 
 class Takes(str, Enum):
-    """The order of the processor time that TLC takes for a model, all threads of Java included."""
+    """The order of magnitude of TLC's processor time for a model, all Java threads included."""
 
     SECONDS = "seconds"
-    """Up to twenty."""
+    """Up to twenty seconds."""
     MINUTE = "a minute"
-    """Up to two."""
+    """Up to two minutes."""
     MINUTES = "minutes"
-    """Up to thirty."""
+    """Up to thirty minutes."""
     HOUR = "an hour"
-    """Or more."""
+    """An hour or more."""
 
 
 class ModelEntry(
@@ -67,9 +67,9 @@ class ModelEntry(
     Parameters
     ----------
     name
-        The name on the command line, and that of the configuration; unique.
+        The name on the command line and of the configuration file; unique.
     module
-        The root module, without ``.tla``; by default, it has the model's name.
+        The name of the root module, without ``.tla``; by default, the model's name.
     model_set
         JSON ``set``: ``ci`` or ``night``.
     mode
@@ -79,18 +79,18 @@ class ModelEntry(
     violates
         The property that must be violated; null for none or any.
     distinct_states, depth
-        The counts of an exhaustive run; null if the run stops at a violation with several workers,
-        or simulates.
+        The counts of an exhaustive run; null for a simulation, and for a run that stops at a
+        violation with several workers.
     workers
-        Number of TLC workers that the counts need (1: a deterministic order); null for as many as
-        there are.
+        Number of TLC workers that the counts need (1: a deterministic order); null for one worker
+        for each processor.
     heap_mib
-        Java heap that the model needs, in MiB; null for the usual.
+        Java heap that the model needs, in MiB; null for the default.
     traces, trace_depth
-        How many random behaviours a simulation makes, and where each is cut off (null: TLC's 100).
+        Number of random behaviours of a simulation, and their maximum length (null: TLC's 100).
     takes
-        The order of its processor time. Never compared; `canvass check MODEL --format json` says
-        how much it was.
+        The order of magnitude of the processor time. It is never compared with the actual time,
+        which `canvass check MODEL --format json` shows.
     """
 
     name: Name
@@ -108,7 +108,7 @@ class ModelEntry(
     trace_depth: Count | None = None
 
     def __post_init__(self) -> None:
-        """Name the module, and refuse contradictions that the types do not."""
+        """Set the module's default name, and refuse contradictions that the types allow."""
         if not self.module:
             force_setattr(self, "module", self.name)
         if self.violates is not None and self.expected not in (Expected.SAFETY, Expected.LIVENESS):
@@ -131,7 +131,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     models: tuple[ModelEntry, ...]
 
     def __post_init__(self) -> None:
-        """Refuse two models of one name."""
+        """Refuse two models with the same name."""
         seen: set[str] = set()
         for model in self.models:
             if model.name in seen:
