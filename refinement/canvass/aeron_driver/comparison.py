@@ -1,7 +1,7 @@
 """Compare outcomes of Aeron with outcomes of the spec, cell by cell.
 
 The spec resets fields that nothing reads any more, and Aeron often keeps them. `compared_cells`
-excludes these cells, by the state after the step alone.
+excludes these cells; it decides by the state after the step alone.
 
 `KNOWN` has the reviewed classes of differences. A difference that no class explains makes
 ``canvass drive`` fail. A class is allowed only if it cannot hide a wrong run, and its reason says
@@ -65,9 +65,9 @@ def compared_cells(layout: StreamLayout, after: Cells) -> Flags:
 
     These cells are not compared:
 
-    * the position at which a follower joins, in states that do not follow;
-    * the fields of a copy, except in FOLLOWER_LOG_REPLICATION;
-    * replay and copy in INIT, which the next duty cycle closes without reading them;
+    * the position at which a follower joins the live log, except in the following states;
+    * the fields of a log replication, except in FOLLOWER_LOG_REPLICATION;
+    * replay and log replication in INIT, which the next duty cycle closes without reading them;
     * records of members, in states whose next CANVASS resets them before they are read;
     * all fields of a terminated member except its disk.
     """
@@ -106,7 +106,7 @@ def compared_cells(layout: StreamLayout, after: Cells) -> Flags:
 
 
 def sends_differ(layout: StreamLayout, expected: Cells, java: Cells) -> Flags:
-    """Tell for each step whether the sends differ; sends to different members have no order."""
+    """Tell for each step whether the sends differ; the order between receivers does not count."""
     differ = np.asarray((expected != java).any(axis=1))
     for row in np.flatnonzero(differ & (expected[:, 0] == java[:, 0])).tolist():
         differ[row] = _channels(layout, expected[row]) != _channels(layout, java[row])

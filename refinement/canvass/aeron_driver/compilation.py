@@ -1,8 +1,8 @@
 """Compile the driver against a release with javac.
 
-The driver extends some final classes of Aeron. Copies of them without the final flag come first on
-the class path. Everything is written to a cache folder that the digests of the sources and of the
-class path name. Nothing of Aeron is kept anywhere else.
+The driver extends some final classes of Aeron. Copies of these classes without the final flag come
+first on the class path. Everything is written to a cache folder, whose name has the release and a
+digest of the sources and of the class path. Nothing of Aeron is kept anywhere else.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class ClassPath:
 
     @cached_property
     def revision(self) -> str:
-        """The revision of the protocol, by the fields of the release's NewLeadershipTerm."""
+        """The revision of the protocol; the fields of the release's NewLeadershipTerm decide it."""
         codec = self.content("io/aeron/cluster/codecs/NewLeadershipTermDecoder.class") or b""
         return REVISION_150 if b"commitPositionEncodingOffset" in codec else REVISION_149
 

@@ -1,4 +1,4 @@
-"""Steps as requests to the driver, their expected answers, and the steps it cannot take."""
+"""Steps as requests to the driver, their expected answers, and the steps it cannot execute."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class DrivableSteps:
 
     @cached_property
     def edges(self) -> Rows:
-        """The edges with a target; the other rows are inputs that do not enable their action."""
+        """The rows of the edges with a target; other rows are inputs that enable no action."""
         return np.flatnonzero(self.graph.target != NONE)
 
 
@@ -202,7 +202,7 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """A reason for which the driver cannot take some steps."""
+    """A reason why the driver cannot execute some steps."""
 
     name: str
     reason: str
@@ -210,7 +210,7 @@ class Obstacle:
 
 
 def _off_cycle(r: Requests) -> Flags:
-    """Mark the requests whose action the duty cycle does not call in their state."""
+    """Mark the requests whose action the duty cycle does not call in the state before the step."""
     found = np.zeros(len(r), dtype=np.bool_)
     for action, state in ELECTION_ACTIONS.items():
         found |= r.is_of(action) & ~r.at(state)

@@ -51,7 +51,7 @@ from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import INPUT_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
 
 EXCEPTION: Final = "exception"
-"""Name among the differing fields for an exception that Aeron does not throw on purpose."""
+"""Stands among the differing fields for an exception that Aeron does not handle."""
 
 _CHUNK: Final = 1 << 16
 _OF_ONE_MEMBER: Final = re.compile(r"\[\d+\]")
@@ -66,11 +66,11 @@ class Steps:
     Attributes
     ----------
     source, given
-        Rows of the states before and of the inputs.
+        Rows of the states before the steps, and of the inputs.
     edge
         Rows of the edges; -1 for disabled inputs.
     target, sent
-        Rows of the expected states after and lists of sends.
+        Rows of the expected states after the steps, and of the expected lists of sends.
     hidden
         Masks of Aeron's hidden state.
     """
@@ -159,10 +159,10 @@ def disabled_steps(steps: GraphSteps) -> Steps:
 def _expect_no_append(
     steps: GraphSteps, source: Rows, given: Rows, target: Rows, sent: Rows
 ) -> None:
-    """For a disabled LeaderReady expect the outcome of the same input without an append.
+    """For a disabled LeaderReady, expect the outcome of the same input without an append.
 
     The environment does not choose whether the leader appends: if the leader cannot append, its
-    duty cycle continues without.
+    duty cycle continues without the append.
     """
     graph = steps.graph
     code = ACTIONS.index(Action.LEADER_READY)
@@ -270,9 +270,9 @@ class Collector:
         Parameters
         ----------
         tried
-            Number of steps, with the ones that cannot be driven.
+            Number of steps, including those that cannot be driven.
         reasons
-            Obstacles, and the number of steps of each action that each prevents.
+            The obstacles, each with the number of steps of each action that it prevents.
         seconds
             Duration.
         """
@@ -372,16 +372,16 @@ def drive_varied(
 ) -> Part:
     """Drive the edges with random departures of Aeron's hidden state.
 
-    If a step differs, the departures of its mask are removed one by one, as long as the step still
-    differs. So the groups name the departures that make the difference, one or several together,
-    and each step that differs is in one group.
+    If a step differs, each departure of its mask is removed in turn, unless the step would then no
+    longer differ. So a group names the departures that together make the difference, and each step
+    that differs is in one group.
 
     Parameters
     ----------
     seed
         Seed of the masks.
     different
-        Edges that differ without departures; these are left out.
+        Edges that already differ without departures; these are left out.
     """
     rows = np.flatnonzero(~np.isin(steps.edges, different))
     chosen = edge_steps(steps, masks(len(steps.edges), seed))[rows]

@@ -38,7 +38,10 @@ class Group(Record, frozen=True):
     fields: list[str]
     count: int
     known: str
-    """The reviewed class that explains it (`canvass.aeron_driver.comparison`); empty if none."""
+    """The reviewed class that explains the differences; empty if there is none.
+
+    See `canvass.aeron_driver.comparison`.
+    """
     operator: str
     example: DifferingStep
     hidden: list[str] = field(default_factory=list)
@@ -56,7 +59,7 @@ class ActionCount(Record, frozen=True):
 
 
 class Reason(Record, frozen=True):
-    """A reason for which some steps were not driven."""
+    """A reason why some steps were not driven."""
 
     name: str
     reason: str

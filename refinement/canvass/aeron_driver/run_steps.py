@@ -46,7 +46,7 @@ UNDRIVABLE: Final = {
         "impossible value", "A field names a member that the cluster does not have.", 0
     ),
 }
-"""The reasons for which an event is not a step, with counts of zero."""
+"""The reasons why an event is not a step, each with a count of zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class RunEvent:
 
 @dataclass(slots=True)
 class DistinctSteps:
-    """Distinct steps under the same rules, each with the first event of the step.
+    """Distinct steps under the same rules, each with the event at which it first occurred.
 
     Attributes
     ----------
     steps
         The results of `as_driven`.
     events
-        The first event of each step.
+        For each step, the event at which it first occurred.
     """
 
     rules: Rules
@@ -119,7 +119,7 @@ class Collected:
                     continue
                 step = as_driven(step_of(steps, row))
                 if status[row] == Status.FRAME_BROKEN:
-                    # The step changes a field that its action may not change; a driver can take it.
+                    # The step changes a field that its action may not change, but can be driven.
                     if step in self._broken:
                         continue
                     self._broken.add(step)
@@ -172,9 +172,9 @@ def _rules(path: Path, run: Run) -> Rules:
 
 
 def as_driven(step: Step) -> Step:
-    """Give a step of member 0 with ranks for numbers, and only the input that its action reads.
+    """Give a step as it is driven: with ranks for numbers, and the inputs that its action reads.
 
-    The member changes places with member 0. The sends are ordered by receiver.
+    The member of the step and member 0 swap ids. The sends are ordered by receiver.
     """
     step = smallest(step)
     i = step.member
@@ -207,7 +207,7 @@ def as_driven(step: Step) -> Step:
 
 
 def table_of(found: DistinctSteps) -> StepArrays:
-    """Lay out distinct steps in two rows each: the state before, and the step itself."""
+    """Lay out distinct steps as arrays; a step has two rows of states, before and after it."""
     columns = columns_of(found.steps)
     rows = np.arange(len(found.steps), dtype=np.int64)
     return StepArrays(

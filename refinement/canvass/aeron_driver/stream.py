@@ -41,8 +41,8 @@ BATCH_ROWS: Final = 4096
 HEAP: Final = "-Xmx512m"
 
 OK, RAISED, THROWN, TERMINATED = range(4)
-"""Status of an answer: the step returned; it threw an exception that returns the election to INIT;
-it threw another exception; it ended the member.
+"""Status of an answer, in this order: the step returned; it threw an exception that returns the
+election to INIT; it threw another exception; it ended the member.
 """
 
 _OPENED: Final = (
@@ -50,7 +50,7 @@ _OPENED: Final = (
     "java.base/sun.nio.ch",
     "java.base/java.util.zip",
 )
-"""Packages that Agrona needs, as in any process of Aeron."""
+"""Packages of the JDK that are opened to Agrona, as in any process of Aeron."""
 _FAST_FOLDER: Final = Path("/dev/shm")
 """A file system in memory, on systems that have one."""
 
