@@ -4,7 +4,7 @@
 `output` reads TLC's lines as `events`, and `results` makes the result of a run from them. `parse`
 reads `values`, `dump` state graphs, `printed` the text that TLC saves, `config` configurations.
 
-What flows: a specification, a configuration and options in; events, results and values out. The
-package must not know any particular specification, nor anything of Aeron. Modules are imported when
-TLC is needed: most verdicts need none.
+A specification, a configuration and options come in. Events, results and values go out. The package
+must not know any particular specification, nor anything of Aeron. Other packages import its modules
+only when they need TLC, because most verdicts do not.
 """

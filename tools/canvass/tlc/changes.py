@@ -213,7 +213,7 @@ def claim_of(outcome: str, name: str | None, message: str) -> str:
     name
         The violated property, or the one whose evaluation failed.
     message
-        TLC's message; its first paragraph is what is violated, if no property is.
+        TLC's message; its first paragraph describes the violation if no property is violated.
     """
     if name and outcome != Outcome.EVALUATION_ERROR.value:
         return f"{name}{VIOLATED}"

@@ -15,7 +15,7 @@ PROPERTY_VIOLATED_INITIAL: Final = 2108
 SYSTEM: Final = frozenset(
     {*OUT_OF_MEMORY, STACK_OVERFLOW, 1101, 1102, 2100, 2101, 2162, 2163, *range(3100, 3115)}
 )
-"""Also wrong arguments, and a folder for metadata that exists."""
+"""These include wrong arguments, and a folder for metadata that exists already."""
 EVALUATION: Final = frozenset({2102, 2103, 2105, 2106, 2109, 2111, 2113, 2115, 2146, 2147})
 CONFIGURATION: Final = frozenset({*range(2222, 2246), 2253, 2280, 2281, *range(5001, 5007)})
 PARSING: Final = frozenset({2171, 3002})
@@ -27,7 +27,7 @@ LIVENESS: Final = frozenset({2116})
 ASSERTION: Final = frozenset({2132})
 
 INTRODUCTIONS: Final = frozenset({2121, 2264})
-"""They only introduce the states after them."""
+"""Messages that report no error of their own: they only introduce the states after them."""
 BACK_TO_STATE: Final = 2122
 STATE_PRINT: Final = frozenset({2216, 2217})
 STUTTERING: Final = 2218

@@ -1,4 +1,4 @@
-"""Read, change and write TLC's configuration files; runs are elsewhere."""
+"""Read, change and write TLC's configuration files; this module runs nothing."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class TlcConfig:
     invariants, properties, constraints, action_constraints : tuple of str
         Names of operators.
     check_deadlock : bool or None
-        ``None`` without ``CHECK_DEADLOCK``. It is written as an option, because TLC 2.15 rejects it
-        in the file.
+        ``None`` without ``CHECK_DEADLOCK``. TLC gets the value as an option, because TLC 2.15
+        rejects ``CHECK_DEADLOCK`` in the file.
     """
 
     constants: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Values of constants that a configuration cannot express: a module defines them."""
+"""Write a module that defines values of constants that a configuration cannot express."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def from_python(data: Any) -> Value:
         case Mapping():
             return function({from_python(key): from_python(one) for key, one in data.items()})
         case _:
-            format_value(data)  # Raises an error if it is no value.
+            format_value(data)  # Raises an error if the data is not a value.
             plain: Value = data
             return plain
 
@@ -36,17 +36,17 @@ def from_python(data: Any) -> Value:
 def given(
     module: Path, config: TlcConfig, constants: Mapping[str, Any], folder: Path
 ) -> tuple[Path, TlcConfig]:
-    """Write a module that defines values of constants; give it, and its configuration.
+    """Write a module that defines values of constants; give its path and its configuration.
 
     Parameters
     ----------
     module, config
-        The module that it extends, and the configuration whose constants are replaced. A run needs
-        the module's folder as a library.
+        The module that the new one extends, and the configuration whose constants are replaced. A
+        run of the new module needs the folder of ``module`` as a library.
     constants
-        Python data by name of the constant; names of fields are no words of TLA+.
+        Python data by name of the constant. Names of fields must not be reserved words of TLA+.
     folder
-        Where the module is written.
+        The folder to which the new module is written.
     """
     written = folder / f"Given{module.stem}.tla"
     lines = [f"---- MODULE {written.stem} ----", f"EXTENDS {module.stem}, Integers, TLC"]

@@ -1,7 +1,7 @@
 """The events of a run of TLC, immutable; ``output`` reads them from TLC's text.
 
-What a caller follows during a run has a type of its own; the rest are messages, which `results`
-reads by their codes. A number is ``None`` if TLC did not report it.
+An event that callers follow during a run has its own type. All others are a `Message`, which
+`results` reads by its code. A number is ``None`` if TLC did not report it.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class OutputReader:
         if end and self._frames:
             yield from self._end(int(end[1]))
             return
-        # Inside a message, an exception's text may begin another message within a line.
+        # Inside a message, the text of an exception can contain the start of another message.
         start = _START.search(line) if self._frames else _START.match(line)
         if start:
             if self._frames and start.start():
@@ -159,7 +159,7 @@ def violated_name(text: str) -> str | None:
 
 
 def read_state(text: str) -> TraceState | None:
-    """Read a state of a trace that follows its headline; None without a headline."""
+    """Read a state of a trace, which begins with a headline; None without a headline."""
     head, _, body = text.partition("\n")
     match = _STATE.match(head)
     if not match:

@@ -1,8 +1,8 @@
 """Read the first counterexample from the text that TLC printed, with ``-tool`` or without.
 
-The text for people gets the marks of the text for tools around its messages, so `output` and
-`results` read both. With ``-difftrace`` a state has the variables that changed; the others are
-those of the state before. A behaviour that ``-simulate file=`` wrote is read, too: it has no
+This module adds the marks of ``-tool`` to a text without them, so `output` and `results` read both.
+With ``-difftrace`` a printed state has only the variables that changed; the others have their
+values of the state before. A behaviour that ``-simulate file=`` wrote is read, too; it has no
 actions.
 """
 
@@ -33,7 +33,7 @@ _AFTER: Final = re.compile(r"[\d,]+ states generated|Finished |Progress\(|The de
 _MODULE: Final = "Semantic processing of module "
 _SUCCESS: Final = "No error has been found"
 _GENERAL: Final = 1000
-"""TLC's code of an error without one of its own."""
+"""TLC's code for an error that has no code of its own."""
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BRACKETS: Final = (("<<", ">>"), ("(", ")"), ("[", "]"), ("{", "}"))
 
@@ -68,7 +68,7 @@ class Printed:
     more
         Number of further counterexamples in the text.
     module
-        The model: the last module that TLC names as read; empty if it names none.
+        The name of the model: the last module that TLC says it has read; empty if it names none.
     """
 
     violation: Violation
@@ -117,7 +117,7 @@ def read_printed(lines: Iterable[str]) -> Printed:
 
 
 def _for_tools(lines: Sequence[str]) -> Iterator[str]:
-    """Put marks around the messages of a text for people."""
+    """Add the marks of ``-tool`` around the messages of a text without them."""
     code = 0
     for line in lines:
         new = _code(line)

@@ -1,8 +1,8 @@
 """The result of a run of TLC, from its events and its exit code.
 
-Invariant: a run is a success only if its exit code is 0, it reported no error, and it said that it
-found no error (a simulation: that it finished). A result that is not understood is ``UNKNOWN``,
-which is a failure.
+Invariant: a run is a success only if its exit code is 0, it reported no error, and it printed that
+it found no error (a simulation: that it finished). A result that this module does not understand is
+``UNKNOWN``, which is a failure.
 """
 
 from __future__ import annotations
@@ -233,9 +233,10 @@ class ResultBuilder:
     Parameters
     ----------
     properties
-        Names of the temporal properties in the configuration. TLC 2.15 names no violated property
-        of behaviours, and gives the place of one about steps if it is part of a conjunction. If
-        there is only one property, it is the violated one, else the message has all.
+        Names of the temporal properties in the configuration. TLC 2.15 does not name a violated
+        property of behaviours. For a property of steps that is part of a conjunction, it gives the
+        place instead of the name. If there is only one property, it is the violated one; else the
+        message lists all.
 
     Attributes
     ----------
@@ -308,7 +309,7 @@ class ResultBuilder:
             return
         text = _EXCEPTION.sub("", message.text, count=1).strip()
         found = (*message.inner, message.code)
-        # In 2.15 these two may come as an exception of the specification.
+        # TLC 2.15 may report these two errors as an exception of the specification.
         if message.code == codes.STACK_OVERFLOW or _STACK_OVERFLOW in text[:200]:
             found = (codes.STACK_OVERFLOW,)
             text = f"{_STACK_HINT}\n\n{text}"
@@ -368,7 +369,7 @@ class ResultBuilder:
             outcome = self._at_success(truncated)
         else:
             outcome = self._at_failure(exit_code)
-        # An exception without its own code has the kind of the exit code.
+        # The exit code decides the kind of an exception that has no code of its own.
         found = [
             one if one.outcome.is_violation else replace(one, outcome=outcome)
             for one in self.violations
@@ -409,7 +410,7 @@ class ResultBuilder:
             # With unknown arguments TLC's exit code is 1.
             return reported if reported is Outcome.SYSTEM_ERROR else Outcome.UNKNOWN
         if exit_code in codes.EXIT_EVALUATION and reported is Outcome.CONFIG_ERROR:
-            # An undefined name has the same message in the configuration and during evaluation.
+            # TLC has one message for an undefined name in the configuration and in an evaluation.
             return Outcome.EVALUATION_ERROR
         return _BY_EXIT[exit_code] if reported is Outcome.UNKNOWN else reported
 
@@ -464,7 +465,7 @@ def _summary(text: str) -> str:
 
 
 def _character(code: str | None) -> str:
-    """Name a character that the parser met: it escapes those that are not ASCII."""
+    """Name the character that the parser refuses, by its code: the parser prints it escaped."""
     if code is None or int(code) == ord("\n"):
         return "end of the file" if code is None else "end of the line"
     return f"character {chr(int(code))} (U+{int(code):04X})"
@@ -481,7 +482,7 @@ def _parser_summary(lines: Iterable[str]) -> str:
             return _summary(f"{module}.tla:{found[1]}: lexical error at column {found[2]}: {what}")
         if line.startswith("***Parse Error***") and rest:
             module = next((one.split()[-1] for one in said if one.startswith("In module ")), "")
-            # The first line of the complaint has the line number, or the second one.
+            # The line number is in the first line of the complaint, or else in the second one.
             complaint = rest[0] if re.search(r"line \d", rest[0]) else " ".join(rest)
             found = re.search(r"line (\d+)", complaint)
             place = f"{module}.tla:{found[1]}: " if module and found else ""

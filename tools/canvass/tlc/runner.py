@@ -116,7 +116,7 @@ class TlcRun(Iterator[Event]):
         assert process.stderr is not None
         drain = threading.Thread(target=_drain, args=(process.stderr, self._stderr), daemon=True)
         drain.start()
-        # The threads refer to the process only, so a run without other references ends.
+        # The threads refer to the process, not to the run: a run without references is closed.
         expired = threading.Event()
         timer = threading.Timer(self._options.timeout_s or 0, _expire, (process, expired))
         timer.daemon = True
@@ -133,7 +133,7 @@ class TlcRun(Iterator[Event]):
         finally:
             if not ended:
                 _kill(process)
-            # Until the leader is reaped, its pid is not used again.
+            # Waiting without reaping: until the leader is reaped, its pid is not used again.
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             timer.cancel()
             if timer.ident is not None:
@@ -178,7 +178,7 @@ class TlcRun(Iterator[Event]):
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process group, or what is left of it."""
+    """Kill the processes of the group that still run."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 

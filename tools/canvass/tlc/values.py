@@ -10,10 +10,10 @@ function, record    `Function`, a ``dict`` that cannot change; a record is one o
 model value         `ModelValue`
 ==================  ===============================================================================
 
-`function` chooses between the first and the third. Equality is Python's, for which ``True == 1``:
-TLC never compares a truth value with a number, so no set that it prints holds both. Where the
-difference matters, as in a condition that a user wrote, `same` makes it. ``parse`` reads text,
-``convert`` converts from and to plain Python.
+`function` makes a ``tuple`` or a `Function`. Equality is Python's, for which ``True == 1``. TLC
+never compares a truth value with a number, so no set that it prints holds both. Where the
+difference matters, as in a condition that a user wrote, `same` distinguishes the two. ``parse``
+reads text, ``convert`` converts values to ITF.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class ModelValue:
     Parameters
     ----------
     name
-        A TLA+ identifier. TLC prints a set that it cannot list (``Nat``, ``STRING``) by name, and
-        it is read as a model value.
+        A TLA+ identifier. TLC prints a set that it cannot list (``Nat``, ``STRING``) by its name;
+        such a name is read as a model value, too.
 
     Raises
     ------

@@ -25,14 +25,15 @@ MIN_HEAP_MIB: Final = 64
 """The smallest heap with which TLC is run."""
 
 LIBRARIES: Final = "CANVASS_TLA_LIBRARY"
-"""The environment variable with further folders and jars of modules, such as the community modules;
-they are separated as in a path. A jar may have Java for its operators.
+"""The environment variable that names further folders and jars of modules, such as the community
+modules. Its items are separated as those of ``PATH``. A jar may contain Java code for its
+operators.
 """
 
 SHORT_RUN: Final = ("-XX:TieredStopAtLevel=1",)
-"""Arguments for Java in a run of seconds.
+"""Arguments for Java in a run of some seconds.
 
-Java's optimising compiler would take more processor time than it saves.
+In such a run, Java's optimising compiler would take more processor time than it saves.
 """
 
 
@@ -50,7 +51,7 @@ class TlcOptions:
         Stack of each thread in MiB; ``None`` is Java's default. Literals of some thousand elements
         need 512.
     timeout_s
-        Seconds after which the run is killed, with the start of Java; ``None`` is no limit.
+        Seconds after which the run is killed; they include the start of Java. ``None`` is no limit.
     check_deadlock
         Whether a state without a successor is an error. ``CHECK_DEADLOCK`` in the configuration
         takes precedence.
@@ -69,7 +70,7 @@ class TlcOptions:
         what `LIBRARIES` names.
     extra_args
         Further arguments for TLC, before the specification's name. With ``-continue`` TLC's exit
-        code does not tell violations; the result counts the reported ones.
+        code does not show violations; the result is made from the reported ones.
     jvm_args
         Further arguments for Java.
     """
@@ -175,7 +176,7 @@ def prepare(
     ------
     OptionError
         When a file name begins with ``-``, is not ``Name.tla``, or does not exist; or when a folder
-        of `TlcOptions.library` has ``:`` in its path, which TLC takes for the end of the path.
+        of `TlcOptions.library` has ``:`` in its path, which TLC takes for a separator.
     ConfigError
         When the configuration cannot be read.
     RunError
@@ -225,7 +226,7 @@ def prepare(
 
 
 def _supported(config: TlcConfig, spec: Path, jar: Jar) -> TlcConfig:
-    """Return a configuration, if it has nothing that the jar's TLC does not know."""
+    """Return the configuration; refuse keywords that the jar's TLC does not know."""
     newer = {"ALIAS": config.alias, "POSTCONDITION": config.postcondition}
     for keyword, given in newer.items():
         if given is not None and jar.known == "2.15":
@@ -264,7 +265,7 @@ def read_config(path: str | os.PathLike[str]) -> TlcConfig:
 
 
 def _unsplit(folders: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Give the folders of modules, if the path of TLC can hold them."""
+    """Give the folders of modules; refuse a folder whose path TLC would split."""
     found = [str(Path(one).absolute()) for one in folders]
     if split := [one for one in found if os.pathsep in one]:
         raise OptionError(f"TLC finds no module in a folder with {os.pathsep!r}: {split[0]!a}")
@@ -277,7 +278,7 @@ def _named_libraries() -> list[str]:
     Raises
     ------
     OptionError
-        If one is not there, or is no jar.
+        If one of them does not exist, or is a file but not a jar.
     """
     found = [Path(one) for one in os.environ.get(LIBRARIES, "").split(os.pathsep) if one]
     for one in found:
