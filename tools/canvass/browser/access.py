@@ -1,10 +1,11 @@
 """Access to the server: its socket, and the conditions of each request.
 
 The server listens on this machine's loopback interface only. An ASGI application around another one
-checks the host, the origin and the token of a request; it also puts the headers on every answer,
-and turns an error of the inner application into one line. A browser is sent here without the token
-on its command line, which others may read: a file that only its owner can read leads on to the
-address.
+checks the host, the origin and the token of a request. It also adds the headers to every answer,
+and turns an error of the inner application into one line.
+
+The token must not be on the command line of the browser, which other users may read. So the browser
+opens a file that only its owner can read, and the file leads to the address.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ HEADERS: Final[Sequence[tuple[bytes, bytes]]] = (
     (b"cache-control", b"no-store"),
     (b"referrer-policy", b"no-referrer"),
 )
-"""On every answer."""
+"""The headers of every answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ class LoopbackServer(uvicorn.Server):
     """A server that leaves no connection open when it ends, whatever it was sending."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Shut down as uvicorn does; what is then not closed yet is cut off."""
+        """Shut down as uvicorn does; then abort each connection that is still open."""
         await super().shutdown(sockets)
         for connection in list(self.server_state.connections):
             if connection.transport is not None:

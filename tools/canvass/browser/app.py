@@ -1,8 +1,8 @@
 """The application: the table of routes, and the page's files.
 
 A route reads arguments; the sources have the answers. Every answer is JSON, except the files of the
-page. They are read once into a table, so no request is ever joined to a path. ``make page`` makes
-their folder from ``ui/``; it is in a wheel, not in the repository.
+page. They are read once into a table, so no part of a request is ever used as a file path.
+``make page`` makes their folder from ``ui/``; the folder is in a wheel, not in the repository.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps that may come next in a cluster of cores, and the clusters of moments and TLA+ states.
+"""The steps that may come next in a cluster of cores; conversions from and to TLA+ states.
 
 The core decides which actions are enabled. Each action is tried with the inputs that it may read
 (`ACTION_INPUTS`). The values of an input are those of ``Cluster.tla``, except that a member always
@@ -104,7 +104,7 @@ def _candidates(world: World, i: int) -> Iterator[Choice]:
 
 
 def inputs_of(world: World, i: int, action: Action) -> Iterable[Input]:
-    """Give the inputs of an action that receives no message, which may be none."""
+    """Give the possible inputs of an action that receives no message; there may be none."""
     s, reads = world.members[i], ACTION_INPUTS[action].fields
     written, unit = s.publication_position + world.event_length, world.event_length == 1
     if action in _PROCESSING:
@@ -179,7 +179,7 @@ def moment_of(state: Tree, rules: Rules) -> Moment:
     Raises
     ------
     ValidationError, KeyError, TypeError, AttributeError
-        If it is something else.
+        If the tree is not such a state.
     """
     return Moment(
         rules=rules,
@@ -210,7 +210,10 @@ def _log(terms: Iterable[int]) -> Log:
 
 
 def tree_of(world: World) -> Tree:
-    """Give a cluster as a tree like that of a TLA+ state; the log of bytes as its segments."""
+    """Give a cluster as a tree like that of a TLA+ state.
+
+    If positions are bytes, a log is a list of its segments instead of its entries.
+    """
     count = range(world.rules.member_count)
     unit = world.event_length == 1
     return {

@@ -1,4 +1,4 @@
-"""A counterexample of TLC, read from a file: states as trees, and lanes if it is of a cluster.
+"""A counterexample of TLC, read from a file: its states as trees, and lanes for a cluster.
 
 Four formats are read: canvass's own JSON and ITF, which ``canvass check --export`` writes (other
 tools write ITF, too); the text that TLC prints; and the JSON of its option ``-dumpTrace json``.
@@ -61,7 +61,7 @@ class Counterexample:
     values: tuple[Mapping[str, Any], ...] = ()
     """The states in ITF."""
     folder: Path = Path()
-    """Where the file is."""
+    """The folder of the file."""
 
     @property
     def property(self) -> str:
@@ -187,13 +187,13 @@ _Numbered = tuple[int, dict[str, Any]]
 
 
 class _Dump(msgspec.Struct):
-    """The content of ``-dumpTrace json``: numbered states, and the actions between two of them."""
+    """The content of ``-dumpTrace json``: numbered states, and the actions between states."""
 
     state: list[_Numbered]
     action: list[tuple[_Numbered, dict[str, Any], _Numbered]]
 
     def as_itf(self) -> dict[str, Any]:
-        """Give the same as a document of ITF."""
+        """Give the counterexample as a document of ITF."""
         states = [{**values, "#meta": {}} for _, values in sorted(self.state)]
         loop = None
         for (before, _), action, (after, _) in self.action:

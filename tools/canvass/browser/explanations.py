@@ -52,7 +52,7 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
     }
     left_out = sum(len(getattr(found, name)) - len(kept) for name, kept in rows.items())
     left_out += sum(max(0, len(one.ballots) - MAX_BALLOTS) for one in rows["elections"])
-    # Of the phases, the page needs the first: the member that looked for a leader.
+    # The page needs only the first phase: that of the member that began the election.
     rows["elections"] = tuple(
         msgspec.structs.replace(one, phases=one.phases[:1], ballots=one.ballots[-MAX_BALLOTS:])
         for one in rows["elections"]

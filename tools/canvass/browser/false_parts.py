@@ -1,8 +1,8 @@
 r"""The parts of a violated property that are false, in each state of a counterexample.
 
-SANY says where the parts of the definition are: the members of a conjunction, what an implication
-implies, the body of ``\A``. TLC evaluates them in the states, one after the other. Of an action
-property, a part is false in the state to which a step leads.
+SANY gives the places of the parts of the definition: the conjuncts of a conjunction, the right side
+of an implication, the body of ``\A``. TLC evaluates the parts in one state after the other. If the
+property is about steps, a part counts as false in the state to which the step leads.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 MOST_STATES: Final = 200
 """Most states that TLC reads: the last ones of a counterexample."""
 TIMEOUT_S: Final = 60
-"""Longest time for which TLC evaluates the parts; it takes some seconds."""
+"""Time limit for TLC's evaluation of the parts, which usually takes some seconds."""
 MOST_PARTS: Final = 12
-"""Most false instances of a state in an answer."""
+"""Most false parts of one state in an answer; each value of a bound variable counts separately."""
 _ROOT: Final = "FalseParts"
 _UNSHOWN: Final = ("$DisjList", "\\lor", "$IfThenElse", "$Case")
-"""Operators whose operands have no values that say more, or are not all evaluated."""
+"""Operators whose operands are not shown: their values explain nothing, or TLC skips some."""
 _JOIN: Final = ",\n"
-"""Between the items of a literal: SANY's time is quadratic in the length of a line."""
+"""The separator of a literal's items; it breaks the line, as SANY's time grows with its square."""
 State = Mapping[str, Any]
 
 
@@ -218,13 +218,13 @@ def formula(title: str, name: str, states: Sequence[State], folder: Path) -> api
     Parameters
     ----------
     title
-        The model whose counterexample it is.
+        The name of the counterexample's model.
     name
-        The property.
+        The name of the property.
     states
-        Values in ITF, by variable.
+        The states of the counterexample: values in ITF, by variable.
     folder
-        Where the model is looked for, before the spec of canvass.
+        The folder that is searched for the model, before the spec of canvass.
     """
     shown: Definition | None = None
     parts: tuple[api.FalsePart, ...] = ()
@@ -246,7 +246,7 @@ def formula(title: str, name: str, states: Sequence[State], folder: Path) -> api
 def _parts(
     found: _Formula, body: Element, states: Sequence[State], module: Path, config: TlcConfig
 ) -> Iterator[api.FalsePart]:
-    """Give the false parts of a definition with a body in each state."""
+    """Give the false parts of a definition in each state; ``body`` is the definition's body."""
     what, of_steps = found.false_in(body), body.findtext("level") == str(ACTION_LEVEL)
     left_out = max(0, len(states) - MOST_STATES)
     text = _root_module(module, states[left_out:], what, of_steps=of_steps)
@@ -265,7 +265,7 @@ def _parts(
 
 
 def _evaluated(text: str, config: TlcConfig, module: Path) -> Iterator[tuple[int, Any]]:
-    """Let TLC print the false parts: for each state its number, and parts with their values."""
+    """Let TLC print the false parts: for each state its number, and its parts with their values."""
     plain = TlcConfig(
         constants=config.constants,
         init="CanvassInit",

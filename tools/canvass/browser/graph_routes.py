@@ -1,7 +1,6 @@
 """Questions about state graphs: their arguments and answers.
 
-`canvass.graph` finds states, paths and components; here they get labels and places. The steps that
-the open runs take are counted once for each graph.
+`canvass.graph` finds states, paths and classes of states; here they get labels and places.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from canvass.graph.project import Quotient, project
 from canvass.graph.walks import Hop, NoPath, around, shortest_path
 
 COLOURS: Final = 8
-"""Most values with a colour of their own: nobody distinguishes more."""
+"""Most values with their own colour: people cannot distinguish more."""
 KEY_CHARS: Final = 200
-"""Longest name of a node of a projection: every edge repeats it."""
+"""Longest name of a node of a projection; it is short because every edge repeats it."""
 
 
 class GraphRoutes:
@@ -188,7 +187,7 @@ def _counts(found: Quotient, rows: Rows) -> NDArray[np.int64]:
 def _shares(
     graph: OpenGraph, found: Quotient, colour: str
 ) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Count the states of each node by the value of another expression; rare values are one."""
+    """Count the states of each node by the value of another expression; combine rare values."""
     if not colour:
         return (), np.zeros((len(found.keys), 0), dtype=np.int64)
     other = project(graph.view, colour, limit=COLOURS)

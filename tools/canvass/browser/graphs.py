@@ -111,7 +111,7 @@ class OpenGraph:
         view = self.view
         tree = view.tree(row)
         first, last = int(view.out.offsets[row]), int(view.out.offsets[row + 1])
-        # Steps back to the same state come last: they change nothing, and most steps are so.
+        # Steps back to the same state come last: they change nothing, and they are the majority.
         order = np.argsort(view.out.ends[first:last] == row, kind="stable")[:limit]
         leaving = [view.edge(int(one)) for one in view.out.edge[first + order]]
         start, end = int(view.into.offsets[row]), int(view.into.offsets[row + 1])
@@ -160,7 +160,7 @@ class OpenGraph:
 
 
 def _enabled(tree: Tree, counts: dict[str, int]) -> dict[str, int]:
-    """Name actions of a cluster as those of its members, which its steps have, too."""
+    """Replace the actions of a cluster by the members' actions, which also name its steps."""
     if not is_cluster(tree):
         return counts
     return Counter(action_name(one) for one, count in counts.items() for _ in range(count))

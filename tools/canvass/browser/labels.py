@@ -64,12 +64,15 @@ def difference_words(state: Tree, centre: Tree) -> str:
 
 
 def moved_member(state: Tree, centre: Tree) -> str | None:
-    """Name the first member whose description differs from ``centre``, or whose state does."""
+    """Name the first member whose description differs from that in ``centre``.
+
+    If no description differs, name the first member whose state differs; None if none does.
+    """
     return next((name for name, _ in _differing(state, centre)), None)
 
 
 def _differing(state: Tree, centre: Tree) -> list[tuple[str, str]]:
-    """Give the members whose description differs, or if there is none, whose state does."""
+    """Give the members whose description differs; if none differs, those whose state differs."""
     others = {name: centre["member"].get(name, {}) for name in state["member"]}
     changed = [(name, one) for name, one in state["member"].items() if one != others[name]]
     words = [(name, member_words(one)) for name, one in changed]
@@ -161,7 +164,7 @@ def distinct_labels(
             continue
         values = {row: dict(_leaves("", trees[row])) for row in rows}
         paths = list(dict.fromkeys(path for one in values.values() for path in one))
-        parts = dict.fromkeys(rows, 0)  # Rows with one number still share a label.
+        parts = dict.fromkeys(rows, 0)  # Rows with equal numbers still share a label.
         words: dict[int, list[str]] = {row: [] for row in rows}
         while paths:
             splits = {

@@ -12,7 +12,7 @@ WORKERS: Final = 4
 QUERY_CHARS: Final = 4096
 """Longest expression: people write a few hundred characters at most."""
 VALUE_CHARS: Final = 512
-"""Longest other value in a request: the longest in use is a list of all actions."""
+"""Longest other value in a request: the longest that the page sends is a list of all actions."""
 
 TEXT_CHARS: Final = 4096
 """Longest text in an answer: lines of the spec and messages have fewer characters."""
@@ -22,13 +22,13 @@ TREE_ITEMS: Final = 2000
 TREE_DEPTH: Final = 48
 
 DRAWN_STATES: Final = 1000
-"""Most states drawn around a state: a browser can draw ten times as many, a person cannot read
+"""Most states drawn around a state: a browser can draw ten times as many, but nobody could read
 them."""
 DRAWN_EDGES: Final = 5000
 LANE_EVENTS: Final = 1000
 LISTED: Final = 1000
 CHOICES: Final = 100
-"""Most runs of a corpus that are sources of their own and are checked unasked."""
+"""Most runs of a corpus that is checked as a whole: each of its runs then is its own source."""
 QUOTIENT_NODES: Final = 500
 DEPTH: Final = 16
 

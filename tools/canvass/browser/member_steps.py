@@ -41,7 +41,7 @@ class MemberSteps:
         self._keys: KeyTable = open_keys(view.folder)
         self.rules: Rules = view.graph.rules
         self._class_of_key = np.full(len(view.graph.target), NONE, dtype=np.int64)
-        """For an edge in the table of keys, its place in the table; `NONE` for other edges."""
+        """For each edge that is in the table of keys, its place there; `NONE` for other edges."""
         self._class_of_key[self._keys.edges] = np.arange(len(self._keys))
         self.classes: Lazy[NDArray[np.int64]] = Lazy(self._canonicalise)
         """For each edge, the place of its canonical step in the table of keys."""
@@ -49,7 +49,7 @@ class MemberSteps:
         self._thread = threading.Thread(target=self.classes.get, daemon=True)
 
     def ready(self) -> bool:
-        """Tell whether all edges have their canonical steps; the first call starts that."""
+        """Tell whether all edges have their canonical steps; the first call starts the work."""
         with suppress(RuntimeError):  # It has started.
             self._thread.start()
         return self.classes.made
@@ -74,9 +74,9 @@ class MemberSteps:
     def _most_like(self, known: int, loaded: RunColumns, row: int) -> int:
         """Among the edges with one canonical form, give the first one that resembles a run's step.
 
-        A canonical form has no fields that the action neither reads nor changes, so the edges can
-        belong to different parts of the election. The states of the chosen edge have the run's
-        election state, role and module state, if an edge has them.
+        A canonical form leaves out the fields that the action neither reads nor changes, so the
+        edges can belong to different parts of the election. If possible, the chosen edge has the
+        election state, role and module state of the run's step, before and after the step.
         """
         alike = self._edges_alike(known)
         graph, states = self._view.graph, loaded.steps

@@ -1,8 +1,9 @@
 """Memory of long runs: arrays in a file, and work in processes that end.
 
 A page on 100,000 events needs few of them at a time. Their columns are mapped from a file, so that
-the system can take back what is not read. What reads all of them, such as the check, leaves several
-times their size to its process; for a long run that is one of its own.
+the system can take back the memory of columns that are not read. A function that reads all events,
+such as the check, leaves its process with several times their size. For a long run, such a function
+runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 LONG: Final = 20_000
-"""Events from which a run is long: a new process takes as long as the check of so many."""
+"""The number of events from which a run is long: checking so many takes as long as a new process
+needs to start.
+"""
 _starting: Final = Lock()
-atexit.register(_starting.acquire)  # A process whose start was cut off would complain of it.
+atexit.register(_starting.acquire)  # A process whose start is cut off would print an error.
 _files = list[ref[mmap]]()
 _trim: Final = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)
-"""A function of glibc alone."""
+"""Only glibc has the function; elsewhere this does nothing."""
 
 
 def in_own_process(events: int, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -55,8 +58,8 @@ def in_own_process(events: int, work: Callable[_P, _R], *args: _P.args, **kwargs
     context = get_context("spawn")
     ours, its = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(its, work, args, kwargs), daemon=True)
-    # An interrupt ends this process, and with it the other one, which would not do so in one line.
-    resource_tracker.ensure_running()  # Else it begins now, and lets interrupts through again.
+    # The other process blocks interrupts, as it would print a traceback. It ends with this one.
+    resource_tracker.ensure_running()  # Else `start` starts it, which unblocks interrupts again.
     with _starting, its:
         heeded = pthread_sigmask(SIG_BLOCK, {SIGINT})
         try:
@@ -83,9 +86,10 @@ def _work(to: Connection, work: Callable[..., object], args: Any, kwargs: Any) -
 
 
 def mapped(make: Callable[[], _R]) -> _R:
-    """Make a value whose arrays are mapped from a file, which has no name and ends with them.
+    """Make a value whose arrays are mapped from a file.
 
-    They stay in memory if the file for them cannot be written.
+    The file has no name, and is removed with the arrays. If it cannot be written, the arrays stay
+    in memory.
     """
     value, buffers = make(), list[pickle.PickleBuffer]()
     packed = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
@@ -103,9 +107,10 @@ def mapped(make: Callable[[], _R]) -> _R:
 
 
 def give_back() -> None:
-    """Let go of memory that is free, and of the pages of all mapped files, which stay in the cache.
+    """Give free memory and the pages of all mapped files back to the system.
 
-    glibc keeps what arrays have held: a hundred megabytes after 100,000 events were read.
+    The pages stay in the page cache. glibc keeps the memory of freed arrays: a hundred megabytes
+    after 100,000 events were read.
     """
     _trim(0)
     for file in filter(None, [one() for one in _files]):

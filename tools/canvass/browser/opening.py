@@ -1,7 +1,7 @@
 """The sources of the paths on the command line. The content of a path decides its kind.
 
-Only as much is read as decides the kind. The rest is read when the page asks for it; the first run
-and the first graph are read in the background.
+Of a path, only the part that decides the kind is read. The rest is read when the page asks for it;
+the first run and the first graph are read in the background.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Opener:
             raise OpenError(f"{path}: a dump; `canvass graph build` makes a state graph of it")
         if path.is_file() and path.suffix != ".parquet":
             source = counterexample_source(path)
-            source.content.get()  # Only the content tells whether it is one.
+            source.content.get()  # Only the content shows whether the file is a counterexample.
             yield source
         elif not path.exists():
             if path.is_symlink():
@@ -142,7 +142,7 @@ class Opener:
     def corpus_source(
         self, path: Path, found: Sequence[Place], runs: Mapping[Place, Source]
     ) -> Source:
-        """Give the source of a corpus; runs that are sources of their own are checked unasked."""
+        """Give the source of a corpus; if its runs are sources, too, all of them are checked."""
         open_run = (lambda *one: runs[one]) if runs else self.source_of
         corpus = OpenCorpus(path.resolve().name, found, open_run, checks=bool(runs))
         detail, content = f"{shown(path)}: {len(found):,} runs", Lazy(lambda: corpus)

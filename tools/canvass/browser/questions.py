@@ -1,7 +1,7 @@
 """Questions of the page: their arguments, checked and bounded, and refusals.
 
-A question is a route; the method that answers it is marked by `at`. A `Refusal` becomes the answer
-to a request that has no other.
+A question is a route; the decorator `at` marks the method that answers it. A `Refusal` becomes the
+answer to a request that cannot be answered.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Arguments:
 
     @property
     def place(self) -> tuple[Any, str]:
-        """The kind and the id of the source that the path names, if it has no other part."""
+        """The kind and the id of the source: the name and the value of the path's first part."""
         return next(iter(self._path.items()))
 
     def number_in_path(self, name: str) -> int:

@@ -84,7 +84,7 @@ class OpenReport:
         return table.sort_by(order)
 
     def run_at(self, number: int) -> tuple[Path, str] | None:
-        """Give path and id of a run in the table; None without such a run or such a path."""
+        """Give path and id of a run in the table; None if there is no such run, or no such path."""
         table = self._runs.get()
         if not 0 <= number < len(table):
             return None
@@ -181,7 +181,7 @@ def _truth(column: Any) -> Any:
 
 
 def run_name(report_id: str, number: int) -> str:
-    """Give the id, as a source, of a run of a report or corpus."""
+    """Give the source id of a run of a report or corpus."""
     return f"{report_id}.{number}"
 
 

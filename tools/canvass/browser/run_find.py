@@ -1,8 +1,8 @@
 """Events of a run for which a predicate holds, in the language of state graphs.
 
 The predicate is evaluated on the state after each step. Consecutive events of a member for which it
-holds are one stretch, as people ask since when and until when. If the predicate names only
-``leaders`` and ``candidates``, stretches span the events of all members.
+holds are one stretch, so an answer shows when the condition began and ended. If the predicate names
+only ``leaders`` and ``candidates``, stretches span the events of all members.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ class EventSources:
             return ()
 
     def _log(self, name: str) -> Path | None:
-        # The run may be a stranger's: only a log with a plain name is read, no other file. The user
-        # has named the folder ``logs``: links in it are followed, as the import has done.
+        # The run may come from somebody else, so only a log with a plain name is read, and no other
+        # file. The user has named the folder ``logs``: links in it are followed, as by the import.
         if Path(name).name != name or ".log" not in name:
             return None
         for folder in self._folders:
@@ -145,13 +145,13 @@ ROUTINE: Final = (
     "OnAppendPosition",
     "OnCommitPosition",
 )
-"""Actions that members take all the time between elections."""
+"""Actions that members take again and again between elections."""
 _ROUTINE: Final = [ACTION_NAMES.index(name) for name in ROUTINE]
 _KEPT: Final = [place for name, place in STATE_INDEX.items() if not name.endswith("position")]
 _KEPT_OF_MEMBER: Final = [
     place for name, place in MEMBER_INDEX.items() if not name.endswith("position")
 ]
-"""Fields in which steps of one action can differ: all but positions."""
+"""The fields that decide whether two steps of one action are alike: all but positions."""
 MAX_PARTS: Final = 5000
 """Most segments, and most marks: more would each be narrower than a pixel."""
 FOLDS: Final = ("alike", "events")
@@ -177,7 +177,7 @@ class Shown(NamedTuple):
     owner
         For each event, the number of the drawn event that stands for it.
     last
-        For each place in the causal order, the place of the last event that its box stands for.
+        For the place of a drawn event, the place of the last event that its box stands for.
     """
 
     places: NDArray[np.int64]
@@ -278,8 +278,8 @@ class OpenRun:
             A place among all events. The answer names the drawn event that stands for it. Without
             ``start``, half of the window comes before that event.
         part
-            The places of the only events that there are to draw, which hold ``around``; None for
-            all. Each member's first event in a part has its own box.
+            Places to which the drawing is limited; ``around`` must be one of them. None for all
+            places. Each member's first event in a part has its own box.
         """
         part = range(self.total) if part is None else part
         shown = self._shown(show, frozenset(marks).union(*self._first_rows(part.start)))
@@ -301,7 +301,8 @@ class OpenRun:
             )
             for event, code, row, place in zip(drawn.events, state, rows, places, strict=True)
         )
-        # The diagram counts events around its own; without any, it would count all as later.
+        # The diagram counts the events before and after those that it shows; if it shows none, it
+        # would count all events as later.
         return msgspec.structs.replace(
             drawn,
             events=events,
@@ -312,12 +313,12 @@ class OpenRun:
         )
 
     def _first_rows(self, start: int) -> list[list[int]]:
-        """Give each member's first row from a place on, if it has one; none for the run's start."""
+        """Give each member's first row from place ``start`` on, if any; no rows for place 0."""
         several = zip(self.member_rows, self.places, strict=True) if start else ()
         return [rows[places >= start][:1].tolist() for rows, places in several]
 
     def _shown(self, show: str, marked: frozenset[int]) -> Shown:
-        """Give the drawn events, chosen once for each ``show`` and set of marked rows."""
+        """Give the drawn events; they are chosen once for each ``show`` and set of marked rows."""
         if (show, marked) not in self._shown_before:
             self._shown_before[show, marked] = self._choose(show, marked)
         return self._shown_before[show, marked]
@@ -355,7 +356,7 @@ class OpenRun:
         before, after = rows[:-1], rows[1:]
         lengths = np.diff(columns.log_offsets)
         found: NDArray[np.bool_] = lengths[after] != lengths[before]
-        # Field by field: all fields of a long run at once take hundreds of megabytes.
+        # Field by field: all fields of a long run at once would take hundreds of megabytes.
         for field in _KEPT:
             found |= columns.state[after, field] != columns.state[before, field]
         for field in _KEPT_OF_MEMBER:

@@ -1,8 +1,8 @@
 """The page of a run or of a counterexample in one file, which opens without a server.
 
-The file has the page's script and style, and the answers to all that the page asks in the
-views that it shows there, compressed. It loads nothing and sends nothing. Of a long run it has the
-verdict, the explanation and the timeline, and the lanes, steps and states around one event.
+The file has the page's script and style, and compressed answers to all questions that the page can
+ask there. It loads nothing and sends nothing. For a long run it has the verdict, the explanation
+and the timeline of the whole run, but lanes, steps and states only around one event.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from canvass.browser.verdicts import RunSource, marks_of
 from canvass.conformance.verdict import DivergenceClass
 
 MAX_EVENTS: Final = 50_000
-"""Most events of a run in a file; a browser reads all of them when it opens the file."""
+"""Most events of a whole run in a file; a browser reads all of them when it opens the file."""
 AROUND: Final = 2_000
-"""Events of a run in a file around a step."""
+"""The number of events in a file that shows only a part of a run."""
 
 HTML: Final = "text/html; charset=utf-8"
 _STYLE: Final = '<link rel="stylesheet" href="/assets/app.css">'
@@ -40,7 +40,7 @@ _SCRIPT: Final = '<script src="/assets/app.js" defer></script>'
 """The elements of ``index.html`` that load style and script from the server."""
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 Answers: TypeAlias = Iterable[tuple[str, msgspec.Struct]]
-"""Answers of the server with the addresses that they answer."""
+"""Pairs of an address below ``/api`` and the server's answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ def write_page(files: Mapping[str, PageFile], source: api.SourceInfo, given: Ans
     files
         The page's files, by the paths of their addresses.
     source
-        What the page shows.
+        The source that the page shows.
     given
-        Paths below ``/api``, and the answers.
+        Paths below ``/api``, each with its answer.
     """
     session = api.Session((source,))
     found = chain((("session", session),), given)
@@ -136,7 +136,7 @@ def _of_run(store: Store, name: str, around: int | None) -> Answers:
         hazards |= {one.page for one in explanation.hazards}
         yield f"{base}/explanation", explanation
     except Refusal:
-        pass  # The page shows a run of a data set without it.
+        pass  # A run of a data set has no explanation.
     hazards |= set(() if view.divergence is None else view.divergence.hazards)
     yield from ((f"hazard/{one}", hazard_page(one)) for one in sorted(hazards))
     yield f"{base}/timeline", timeline_of(opened, marks)
@@ -144,7 +144,7 @@ def _of_run(store: Store, name: str, around: int | None) -> Answers:
         query = f"?show={show}" if show else ""
         yield f"{base}/lanes{query}", opened.window(len(part), marks, show=show, start=0, part=part)
     columns, numbers = opened.loaded.columns, {*part, *_of_story(opened, view)}
-    # The steps of a member one after the other: each is much like the one before.
+    # The steps of one member follow each other: similar neighbours compress well.
     rows = (opened.lanes.rows[number] for number in sorted(numbers))
     for row in sorted(rows, key=lambda one: int(columns.member[one])):
         member, step = int(columns.member[row]), int(columns.step[row])

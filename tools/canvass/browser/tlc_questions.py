@@ -1,4 +1,4 @@
-"""Questions about a state to TLC: the nearest loss, and whether it confirms a path.
+"""Questions to TLC about a state: what the nearest loss is, and whether TLC confirms a path.
 
 One question runs at a time.
 """
@@ -31,7 +31,8 @@ _ASKING: Final = api.TlcAnswer(text="", states=0, counterexample=None, pending=T
 class TlcQuestions:
     """Questions of the page to TLC; a counterexample that it finds becomes a source of the page.
 
-    TLC runs in a thread that ends with the process, and TLC with it. The page asks again.
+    TLC runs in a thread; both end with this process. The page repeats a question until it has the
+    answer.
     """
 
     def __init__(self, store: Store) -> None:
@@ -44,7 +45,8 @@ class TlcQuestions:
         Raises
         ------
         Refusal
-            If TLC works on another question, or could not answer. The next question begins again.
+            If TLC works on another question, or could not answer. After that, the same question
+            starts TLC again.
         """
         with self._lock:
             if question not in self._answers:
@@ -87,7 +89,7 @@ class TlcQuestions:
 
 
 def moment_after(start: Moment, world: World, label: str) -> Moment:
-    """Give the moment after steps that were tried from a start."""
+    """Give the moment after the steps that were tried from a start; ``world`` is their result."""
     committed = start.committed
     for log, s in zip(world.logs, world.members, strict=True):
         reached = min(s.commit_position, length(log))

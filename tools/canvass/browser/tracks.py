@@ -33,7 +33,7 @@ _LEVELS: Final = [
     for name in ("module_leadership_term_id", "commit_position", "recorded_position")
 ]
 QUIET_EVENTS: Final = 20
-"""A member without events among this many last events of the run is shown as ended."""
+"""A member is shown as ended if none of this many last events of the run is one of its events."""
 _ELECTION: Final = STATE_ENUMS["election_state"]
 _ROLE: Final = STATE_ENUMS["role"]
 _CLOSED: Final = [state.value for state in _ELECTION].index("CLOSED")
@@ -106,7 +106,7 @@ class Track:
         return DOWN if self._restart[k + 1] else ""
 
     def segments(self) -> Iterator[api.Segment]:
-        """Give the segments of equal election state and role, and those when it was down."""
+        """Give the segments in which election state and role are equal, or the member is down."""
         if not len(self.places) or self.places[0]:
             yield api.Segment(start=0, election_state="")
         code = self.state * len(_ROLE) + self.role
@@ -179,9 +179,9 @@ def bands_of(tracks: list[Track], total: int) -> tuple[api.LeaderBand, ...]:
 
 
 def times_of(columns: EventColumns, rows: list[int]) -> tuple[api.TimeMark, ...]:
-    """Sample the clocks evenly over the causal order; nothing if the clock only counts."""
+    """Sample the clocks evenly over the causal order; nothing if the clock is only a counter."""
     if not len(columns) or int(np.ptp(columns.time_ns)) < LEAST_SPAN_NS:
-        return ()  # A clock that only counts.
+        return ()  # The clock is only a counter.
     count = min(len(rows), MAX_TIMES)
     numbers = sorted({round(k * (len(rows) - 1) / max(1, count - 1)) for k in range(count)})
     times = columns.time_ns[[rows[number] for number in numbers]].tolist() if numbers else []

@@ -2,9 +2,9 @@
 
 A script is a model that plays the steps in the words of ``Script.tla``. TLC finds out whether each
 step is one of ``Cluster.tla``, and whether the steps lead to the state that the page shows. The
-model reads only the order of positions, so a position is its rank among all that occur, and the
-steps of one entry are repeated for each rank in between. Messages of a new process do not overtake
-those of the one before it.
+model reads only the order of positions, so each position is replaced by its rank among all that
+occur. A step that moves a position by one entry in ``Script.tla`` is repeated for each rank in
+between. Messages of a new process do not overtake those of the process before it.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ from canvass.traces.schema import Event, to_core_input
 
 NAME: Final = "WhatIf"
 _ROOM: Final = 1000
-"""Room for messages: more than any path sends."""
+"""The capacity of channels and network in a script: more messages than any path sends."""
 _ENTRIES: Final = {
     "RecordLog": ("record", "Records", "recorded_position"),
     "AppendEntry": ("append", "Writes", "publication_position"),
     "ConsumeLog": ("consume", "Reads", "commit_position"),
     "OnReplayNewLeadershipTermEvent": ("consume", "Reads", "commit_position"),
 }
-"""Steps of entries: their words in a scenario and in ``Script.tla``, and what they move."""
+"""Actions that move a position: the words in a scenario and in ``Script.tla``, and the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A model that plays steps, and how many steps these are in the spec."""
+    """A model that plays steps; ``steps`` is their number in the spec."""
 
     module: str
     config: TlcConfig
@@ -95,7 +95,7 @@ class Script:
             )
 
     def verdict(self, result: CheckResult) -> str:
-        """Say what TLC found; where a step is none of ``Cluster.tla``, it finds a deadlock."""
+        """Describe TLC's result; a deadlock means that the spec does not allow the next step."""
         if result.outcome is Outcome.DEADLOCK:
             taken = (result.distinct or 1) - 1
             return f"TLC takes {taken} of {self.steps} steps; the next one is none of Cluster.tla"
@@ -110,7 +110,7 @@ def script(start: Start, path: Sequence[str]) -> Script:
     Raises
     ------
     Refusal
-        If a step is not possible where the path has it, or there is none.
+        If a step is not possible at its place in the path, or the path is empty.
     """
     if not path:
         raise bad_request("a script needs a step: take one first")
@@ -168,7 +168,7 @@ MCNext ==
 
 
 _PLAIN: Final = dict.fromkeys((*range(32), 40, 41, 42), "?")
-"""The signs that begin or end a comment."""
+"""Control characters, and the characters that begin or end a comment of TLA+."""
 
 
 def _value(moment: Moment) -> str:
@@ -182,7 +182,7 @@ def _value(moment: Moment) -> str:
 def _scripted(
     choice: Choice, before: Member, after: Member, rank: Mapping[int, int]
 ) -> tuple[str, int]:
-    """Write a step in the words of ``Script.tla``, with the number of steps that it is there."""
+    """Write a step in the words of ``Script.tla``; give the text and the number of steps there."""
     i, j, action = choice.member, choice.sender, choice.action
     if action in (LOST, Action.RESTART):
         return (f"Loss({j}, {i})" if action == LOST else f"Restarts({i})"), 1
@@ -199,7 +199,7 @@ def _scripted(
 
 
 def _given(choice: Choice, rank: Mapping[int, int] | None = None) -> Iterator[tuple[str, Any]]:
-    """Give what a step reads: sets of members, and what is not at its default."""
+    """Give the inputs that a step reads: all sets of members, and other inputs unless default."""
     reads = ACTION_INPUTS[Action(choice.action)].fields
     for name in (one for one in Input.__struct_fields__ if one in reads):
         value = getattr(choice.input, name)
@@ -210,7 +210,7 @@ def _given(choice: Choice, rank: Mapping[int, int] | None = None) -> Iterator[tu
 def recorded(opened: OpenRun, at: int, start: Start, path: Sequence[str]) -> bytes:
     """Write a run up to an event, then the steps of a path, as one Parquet file.
 
-    Checksums of logs are computed anew: those of the run may be of another function.
+    Checksums of logs are computed anew, because the run may have used another checksum function.
     """
     members: list[list[Event]] = [
         [
@@ -260,7 +260,7 @@ def scenario(opened: OpenRun, at: int, start: Start, path: Sequence[str]) -> byt
     Raises
     ------
     Refusal
-        If the run does not begin with empty disks, or does what a scenario cannot.
+        If the run does not begin with empty disks, or has a step that a scenario cannot express.
     """
     rules = start.moment.rules
     if opened.run.initial != "empty":
@@ -277,9 +277,10 @@ def scenario(opened: OpenRun, at: int, start: Start, path: Sequence[str]) -> byt
 
 
 def _history(opened: OpenRun, at: int, rules: Rules) -> Iterator[Choice]:
-    """Give the steps of a run up to an event, and the losses of messages before others.
+    """Give the steps of a run up to an event, and the losses of messages.
 
-    A scenario loses messages to members that are not running: so the first starts come first.
+    A message is lost if a later one of its channel is received. A scenario also loses messages to
+    members that are not running, so the first starts of the members come first.
     """
     world, columns = World(rules, EVENT_LENGTH), opened.loaded.columns
     numbers: dict[tuple[int, int], deque[str]] = defaultdict(deque)
@@ -297,7 +298,7 @@ def _history(opened: OpenRun, at: int, rules: Rules) -> Iterator[Choice]:
         if world.members[i] != event.state:
             raise bad_request(f"event {number:,} is nothing that a scenario can do")
         for j in range(rules.member_count):
-            if j != i and not world.channels[j, i]:  # A start or an end loses what is under way.
+            if j != i and not world.channels[j, i]:  # A start or an end loses messages under way.
                 numbers[j, i].clear()
         for send in event.sends:
             if send.to in world.up:

@@ -32,11 +32,11 @@ class Cluster(World):
     begins_ns: int = 0
 
     def time_ns(self, _i: int) -> int:
-        """Count on, a millisecond a step: a run's clocks are not known after its event."""
+        """Add a millisecond for each step, as the run's clocks after the event are not known."""
         return self.begins_ns + 1_000_000 * len(self.steps)
 
     def copy(self) -> Cluster:
-        """Give a cluster of its own, which records nothing."""
+        """Give an independent copy of the cluster, which records nothing."""
         found = Cluster(self.rules, self.event_length)
         found.members, found.logs, found.up = [*self.members], [*self.logs], {*self.up}
         found.channels = {pair: queue.copy() for pair, queue in self.channels.items()}
@@ -52,7 +52,7 @@ class Start:
     title
         The place of the state, for a person.
     event_length
-        The length of an entry in the cluster's positions.
+        The length of an entry, in the unit of the cluster's positions.
     """
 
     moment: Moment
@@ -91,7 +91,7 @@ def walk(world: World, path: Sequence[str]) -> Iterator[Choice]:
     Raises
     ------
     Refusal
-        If a step is not possible where the path has it.
+        If a step is not possible at its place in the path.
     """
     for number, name in enumerate(path, 1):
         choice = choices(world).get(name)

@@ -55,7 +55,7 @@ def receipt_of(opened: OpenRun, divergence: Divergence) -> api.Receipt | None:
     event = columns.event(row)
     message, sender = event.input.message, event.input.from_
     ids, sent = columns.sends[:, MESSAGE_INDEX["id"]], columns.send_offsets
-    # If a message id is sent twice, the receipt is not to blame.
+    # If the message id is sent twice, the fault is in the send, not in the receipt.
     if message is None or np.isin(ids[sent[row] : sent[row + 1]], ids[: sent[row]]).any():
         return None
     who = f"member {divergence.member}"
@@ -106,7 +106,7 @@ def _nearest(
 ) -> tuple[Message, int] | None:
     """Find the message of the same type that differs in the fewest fields, and its row.
 
-    Among equally near ones, it is the last.
+    If several are equally near, the last one is chosen.
     """
     columns = opened.loaded.columns
     best: tuple[int, int, Message] | None = None
@@ -244,13 +244,13 @@ class RunSource:
         self.checked: Checked = checker.check(self.opened)
         self.states: Lazy[RunStates] = Lazy(lambda: RunStates(self.opened))
         self.moments: Lazy[RunMoments] = Lazy(lambda: RunMoments(self.opened.loaded))
-        # As text: what is left of the run's events would keep most of their memory from the system.
+        # As bytes: objects left over from reading the run would keep most of its memory allocated.
         self._explanation: Lazy[bytes] = Lazy(lambda: encode(explanation_of(self.opened)))
 
     def graph(self, store: Store) -> tuple[str, OpenGraph, MemberSteps] | None:
         """Give id, graph and steps of the first open member graph that has the rules of the run."""
         for name, _ in store.of_kind("graph"):
-            # The page of a graph that cannot be read, or the verdict on unknown rules, says so.
+            # If a graph cannot be read, its page says so; if rules are unknown, the verdict does.
             with suppress(Refusal, ValueError):
                 graph: OpenGraph = store.content("graph", name)
                 if graph.steps is not None and rules_digest(graph.steps.rules) == rules_digest(
@@ -300,7 +300,7 @@ class RunSource:
     def wrong_at(self, member: int, step: int) -> str:
         """Give the divergences at a step, in words; empty if there are none.
 
-        A clause that several divergences have, such as the hazards of the revision, comes once.
+        A clause that several divergences share, such as the hazards of the revision, is given once.
         """
         verdict = self.checked.verdict
         found = () if verdict is None else verdict.divergences

@@ -1,4 +1,4 @@
-"""From one state of a cluster, the steps that were tried, and the steps that may come next.
+"""The steps that were tried from one state of a cluster, and the steps that may come next.
 
 A start is an event of a run, a state of a counterexample, or a state of a graph of a cluster. A
 path is a list of `canvass.browser.choices.Choice` names, which a link can keep. Nothing is stored:
@@ -49,7 +49,7 @@ _MOST_CHANGES: Final = 3
 _READ: Final = re.compile(r"\b([sx])\.(\w+)")
 """A field of the state or the input in a part of a guard."""
 _STANDING: Final = (("s", "electionState"), ("s", "role"))
-"""The fields that the parts read which name none, such as ``At(s, "NOMINATE")``."""
+"""The fields that are read by a part that names no field, such as ``At(s, "NOMINATE")``."""
 _UNLIKE: Final = (msgspec.ValidationError, LookupError, TypeError, ValueError, AttributeError)
 
 
@@ -59,7 +59,7 @@ def values_of(states: Sequence[Tree], expression: str) -> tuple[str, ...]:
     Raises
     ------
     PredicateError
-        If the text is no expression, or names what the states do not have.
+        If the text is no expression, or uses a name that the states do not have.
     """
     found = evaluate(_Path(states), expression)  # type: ignore[arg-type]
     return tuple(
@@ -85,7 +85,7 @@ class _Path:
 
 
 def _value(tree: Any) -> Any:
-    """Give the TLA+ value of a tree; arguments of functions that are numbers became texts."""
+    """Give the TLA+ value of a tree; texts of numbers become numbers as arguments of functions."""
     if isinstance(tree, dict):
         return function({int(k) if k.isdecimal() else k: _value(one) for k, one in tree.items()})
     return tuple(map(_value, tree)) if isinstance(tree, list | tuple) else tree
@@ -175,7 +175,7 @@ class WhatIfRoutes:
 
     @at(f"{_BASE}/nearest")
     def nearest(self, arguments: Arguments) -> Answer:
-        """Search for the nearest loss of a committed entry from where a path ends."""
+        """Search for the nearest loss of a committed entry from the end of a path."""
         start, path = self._asked(arguments)
         world = start.cluster()
         label = start.title + "".join(f", {title_of(choice)}" for choice in walk(world, path))
@@ -260,7 +260,7 @@ def _listed(world: Cluster, before: Tree) -> Iterator[api.StepChoice]:
 def why_not(world: World, i: int, action: Action) -> api.WhyNot:
     """Explain why a member cannot take an action: by the cluster, or by the action's guard.
 
-    TLC evaluates the guard on the input that lets the most happen.
+    TLC evaluates the guard on the most permissive of the possible inputs.
     """
     possible = [one for one in choices(world).values() if (one.member, one.action) == (i, action)]
     operator = find_operator(action.value)
