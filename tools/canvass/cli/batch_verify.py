@@ -53,7 +53,8 @@ def verify(request: Request) -> tuple[Summary, set[Identity] | None]:
     Returns
     -------
     tuple
-        The summary; and the kinds of divergences that the tables had before, None if all are alike.
+        The summary, and the classes of divergences that the tables had before. The latter are None
+        unless the request asks for new divergences only.
     """
     from datetime import UTC, datetime
 

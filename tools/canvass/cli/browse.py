@@ -1,6 +1,6 @@
 """``canvass browse``: open a page on graphs, runs, reports and counterexamples.
 
-Here is only the command; `canvass.browser` has the server.
+This module has only the command; `canvass.browser` has the server.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def disks(
 
 
 def values(verdict: DisksVerdict) -> dict[str, object]:
-    """Give what the text names beside the verdict."""
+    """Give the values that the template uses besides the verdict."""
     order = list(Kind)
     releases = {log.schema_version for log in verdict.logs} - {NULL_VALUE}
     return {

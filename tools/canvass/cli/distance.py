@@ -217,7 +217,7 @@ def distance(
 
 @dataclass
 class _Searcher:
-    """Searches from moments, once for moments that are alike."""
+    """Searches from moments; for moments that differ only in numbering, it searches once."""
 
     root: Path
     bounds: SearchBounds
@@ -308,7 +308,7 @@ def _line(report: MomentReport) -> str:
 def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
     """Give a summary and the nearest moments, by number of faults and then of steps.
 
-    After them come the moments without a violation in reach whose reports are counted too far.
+    Then come moments without a violation in reach at which reported positions are counted too far.
     """
     near = sorted(
         (one for one in reports if one.steps is not None),

@@ -1,4 +1,4 @@
-"""``canvass drive``: take the steps of a state graph or of runs on Aeron's own classes.
+"""``canvass drive``: execute the steps of a state graph or of runs on Aeron's own classes.
 
 This module parses the command line and prints the report; `canvass.aeron_driver` does the rest.
 """

@@ -1,5 +1,6 @@
-"""``canvass explain``: prints the answers of `canvass.explanation` about leaders, elections, stuck
-members and risks.
+"""``canvass explain``: leaders, elections, stuck members and risks of a cluster.
+
+This module prints the answers of `canvass.explanation`.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ _NO_LINE: Final = (
     "no log has a line of the cluster; Aeron logs them with -Daeron.event.cluster.log=all"
 )
 _ROWS: Final = 12
-"""Rows of each table and list in the short answer."""
+"""Most rows of each table and list in the short answer."""
 _GAPS: Final = 3
-"""Times without a leader in the short answer."""
+"""Most times without a leader in the short answer."""
 _PLACES: Final = 4
-"""Lines of logs beside one sentence on a terminal."""
+"""Most places in logs beside one sentence on a terminal."""
 _ASIDE: Final = 20
-"""Least width of the column with these lines."""
+"""Least width of the column with these places."""
 _LEAST: Final = 40
 """Least width of a sentence on a terminal."""
 
@@ -123,7 +124,7 @@ def explain(
 def _chosen(
     found: dict[str, Explanation], election: int | None, member: int | None
 ) -> dict[str, Explanation]:
-    """Leave out clusters without the member, or without the election."""
+    """Give the clusters that have the member and the election."""
     if member is not None:
         found = {name: one for name, one in found.items() if member in one.members}
         if not found:
@@ -146,7 +147,7 @@ def _follow(source: Path, settings: dict[str, int], exit_on: ExitOn) -> int:
 
 
 def _is_reason(source: Path, found: Iterable[Explanation], exit_on: ExitOn) -> bool:
-    """Whether an event of explanations is one that ``--exit-on`` names; stderr has each."""
+    """Tell whether ``--exit-on`` names an event of the explanations; print each one to stderr."""
     from canvass.explanation.changes import Changes
 
     news = [new for one in found for new in Changes().of(one)]
@@ -154,7 +155,7 @@ def _is_reason(source: Path, found: Iterable[Explanation], exit_on: ExitOn) -> b
 
 
 def read_timelines(source: Path) -> dict[str, Timeline]:
-    """Read logs or a run as `canvass.explanation.reading.read_each`, and say what is left out.
+    """Read logs or a run by `canvass.explanation.reading.read_each`; print which files are ignored.
 
     Raises
     ------
@@ -216,8 +217,10 @@ def show(
 
 
 def _rows_of(console: Console) -> Callable[..., Markup]:
-    """Give the function that writes a text and the lines that show it: in brackets behind it, and
-    on a terminal in a column of their own. A terminal's rows end between words.
+    """Give a function that writes a sentence and the log lines that show it.
+
+    On a terminal, the lines are in their own column, and rows break between words. Elsewhere, the
+    lines are in brackets after the sentence.
     """
 
     def row(text: str, evidence: Sequence[Evidence] = ()) -> Markup:

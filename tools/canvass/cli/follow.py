@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from canvass.explanation.timeline import Timeline
 
 TICK_S: Final = 1.0
-"""How often files are looked at."""
+"""The time between two looks at the files."""
 _SHARE: Final = 4
 """The least time between two readings, as a multiple of the time that the last one took."""
 
@@ -43,7 +43,7 @@ class ExitOn(str, Enum):
 def reasons_to_exit(
     changes: list[NewFinding], verdict: tuple[str, str], exit_on: ExitOn
 ) -> Iterator[str]:
-    """Give what ends the command, each as one line."""
+    """Give the reasons to end the command, each as one line."""
     for one in changes:
         is_danger = one.severity == "danger" and exit_on in (ExitOn.DANGER, ExitOn.STUCK)
         is_stuck = one.kind == "stuck" and one.severity == "warning" and exit_on is ExitOn.STUCK
@@ -69,8 +69,8 @@ def verdict_of(source: Path) -> tuple[str, str]:
     Returns
     -------
     tuple
-        The verdict, empty if the logs cannot be imported; and where they diverge, or why they were
-        not checked.
+        The verdict, and its reason: where the run diverges, or why the logs were not checked. The
+        verdict is empty if the logs cannot be imported.
     """
     from canvass.traces.alignment.alignment import ImportFault
     from canvass.traces.alignment.importer import import_clusters
@@ -149,7 +149,8 @@ class Follower:
         Raises
         ------
         AeronLogError
-            If the logs cannot be read at the first look. Later, a line names the fault, once.
+            If the logs cannot be read at the first look. At later looks, the command prints the
+            fault once instead.
         """
         from canvass.explanation.explanation import explain
 
@@ -187,13 +188,15 @@ class Follower:
         return bool(reasons)
 
     def say(self, line: str) -> None:
-        """Print a line, for readers of a pipe at once."""
+        """Print a line and flush it, so that the reader of a pipe gets it at once."""
         self.console.print(line, soft_wrap=not self.console.is_terminal)
         self.console.file.flush()
 
     def _read(self) -> Timeline:
-        """Read the logs. While a file is rolled, copied or packed, it may not be readable: an error
-        counts if a second reading has one, too.
+        """Read the logs; if that fails, read them once more after a pause.
+
+        A file may be unreadable while it is rolled, copied or packed, so only an error of the
+        second reading counts.
         """
         from canvass.explanation.reading import read_last
 

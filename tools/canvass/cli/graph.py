@@ -148,7 +148,7 @@ def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
 
 
 def _show(view: StateGraph, output: Format = Format.HUMAN) -> None:
-    """Print what a graph is and how large."""
+    """Print the origin and the size of a graph."""
     import numpy as np
 
     from canvass.cluster.member import ElectionState

@@ -1,7 +1,7 @@
 """``canvass graph coverage``: which steps of a member's graph some runs take, by action.
 
-A step of the graph is the canonical form of some of its edges. `canvass.conformance` reads the runs
-and brings their steps into canonical form.
+Edges with the same canonical form count as one step of the graph. `canvass.conformance` reads the
+runs and computes the canonical forms of their steps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class GraphCoverage(Answer, frozen=True):
     """How much of a graph the runs cover."""
 
     graph: str
-    """The folder."""
+    """The folder of the graph."""
     model: str
     revision: str
     member_count: int

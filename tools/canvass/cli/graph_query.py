@@ -43,14 +43,14 @@ Where = Annotated[
     typer.Option("--where", metavar="EXPR", help="A condition, such as 'role = \"LEADER\"'."),
 ]
 SHOWN: Final = 20
-"""Rows that a person is shown of each kind; the output says how many more there are."""
+"""Most rows of each kind in the text output, which counts the others."""
 MOST_STATES: Final = 20_000
-"""States of a picture: more than Graphviz can lay out."""
+"""Most states of a picture: Graphviz cannot lay out as many."""
 
 STATE_HELP: Final = "The beginning of a state's id, or 'initial' for the only initial state."
 INITIAL: Final = "initial"
 _PATIENCE_S: Final = 2.0
-"""How long a question may take before its progress is shown, and then between two lines."""
+"""The time before the first line of progress of a query, and between two lines."""
 
 
 class Answer(Record, frozen=True):
@@ -58,7 +58,7 @@ class Answer(Record, frozen=True):
 
 
 class NearState(Answer, frozen=True):
-    """A state to which or from which steps of one action lead, and how many there are."""
+    """A neighbour of a state, and the number of steps of one action that lead to or from it."""
 
     action: str
     state: str
@@ -112,9 +112,9 @@ def row_of(graph: StateGraph, state: str) -> int:
     Raises
     ------
     CommandError
-        If there is none.
+        If there is no such state.
     GraphError
-        If several ids begin with the text, or the text is no beginning of an id.
+        If several ids begin with the text, or the text is not 1 to 32 hexadecimal digits.
     """
     if state == INITIAL:
         initial = graph.initial.tolist()
@@ -147,9 +147,9 @@ def rows_where(graph: StateGraph, where: str) -> list[int]:
 
 
 def progress(line: str) -> Callable[[int, int], None]:
-    """Give a function that now and then prints a line with two numbers: how far long work is.
+    """Give a function that prints the progress of long work: a line with two numbers.
 
-    The work begins with the first call.
+    It prints a line only now and then. The time counts from its first call.
     """
     console, due = progress_console(), list[float]()
 
@@ -233,7 +233,7 @@ def _state(graph: StateGraph, row: int) -> StateAnswer:
 
 
 def _near(graph: StateGraph, row: int, side: Side) -> list[NearState]:
-    """Give the steps at one side of a state, those of one action to one state together."""
+    """Give the steps at one side of a state, grouped by their action and the other state."""
     own = slice(int(side.offsets[row]), int(side.offsets[row + 1]))
     counts = Counter(zip(side.action[own].tolist(), side.ends[own].tolist(), strict=True))
     return sorted(

@@ -1,6 +1,6 @@
 """``canvass import aeron``: make a run of the event logs of a real cluster.
 
-Only the shape of the command and of what it prints; the work is in `canvass.traces.alignment`.
+This module has the command line and the printed result; `canvass.traces.alignment` does the work.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from canvass.cluster.member import MAX_MEMBERS
 from canvass.cluster.rules import REVISIONS
 
 EXIT_INCOMPLETE = 3
-"""The run is written, and something is missing from it."""
+"""The exit code if the run is written, but lines or steps are missing from it."""
 
 
 KIND: Final = "aeron"
 
 
 def _kind(name: str) -> str:
-    """Refuse another kind of logs than `KIND`, with the whole command if a path stands there."""
+    """Refuse a kind of logs other than `KIND`; if the word is a path, suggest the whole command."""
     if name != KIND:
         hint = (
             f": `canvass import {KIND} {quote(name)} --out my-run`" if Path(name).exists() else ""

@@ -1,4 +1,4 @@
-"""Event logs as runs: they are imported for the time of a command, which names the logs."""
+"""Event logs as runs: logs are imported for one command, whose output names the logs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _imported: Final[dict[str, str]] = {}
 
 
 def as_given(found: CorpusVerdict) -> CorpusVerdict:
-    """Name the logs of imported runs in place of the runs, which go with the process."""
+    """Replace the paths of imported runs, which end with the process, by those of their logs."""
     return msgspec.structs.replace(found, runs=tuple(map(run_given, found.runs)))
 
 
@@ -36,11 +36,10 @@ def run_given(run: RunVerdict) -> RunVerdict:
 
 
 def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
-    """Give the units of paths, after an import where a path has event logs.
+    """Give the units of paths; event logs are imported first.
 
-    The imported runs are deleted when the process ends.
-    A file that has no line of a cluster's member is passed over. Logs that cannot be imported are
-    given as an error.
+    The imported runs are deleted when the process ends. A file without any line of a cluster's
+    member is left out. For logs that cannot be imported, an error takes the place of the unit.
     """
     from canvass.conformance.verify import units_of
 

@@ -2,7 +2,7 @@
 
 A command module has ``register(app)``. It imports heavy packages (Spark, numba, pyarrow) only in
 its functions, so that ``canvass --help`` stays instant. It raises ``typer.Exit(code)`` for an exit
-code, and does not catch other errors: here an exception defined in ``canvass`` becomes one line.
+code, and does not catch other errors: this module turns exceptions of ``canvass`` into one line.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _prepare_stdout() -> None:
 def main() -> None:
     """Run the command line of this process and exit with its code.
 
-    SIGTERM ends a command as Ctrl-C does: what it writes aside is removed, and its Java ends.
+    SIGTERM ends a command as Ctrl-C does: its temporary files are removed, and its Java ends.
     """
     signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run())

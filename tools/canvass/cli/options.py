@@ -159,7 +159,7 @@ class PathKind(Enum):
 
 
 _LOG_FILE: Final = re.compile(r".+\.log(\.gz|\.zst)?", re.DOTALL)
-"""A log that is not named as that of one member."""
+"""The name of a log file, whether or not it is named after a member."""
 _FILE_OF: Final = {
     "run.json": PathKind.RUN,
     "manifest.json": PathKind.GRAPH,
@@ -285,7 +285,9 @@ def need_run_or_logs(path: Path) -> None:
 
 
 def existing(paths: Any) -> Any:
-    """Refuse a path that is not there before what reads it is imported; the callback of arguments.
+    """Refuse a path that does not exist; the callback of arguments.
+
+    It runs before the packages that read the path are imported.
 
     Raises
     ------

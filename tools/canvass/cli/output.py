@@ -1,7 +1,7 @@
 """Output of all commands: exit codes, formats, error lines, consoles, lanes, and progress.
 
-Progress goes to stderr: one changing line on a terminal, plain lines elsewhere. No command is known
-here.
+Progress goes to stderr: one changing line on a terminal, plain lines elsewhere. This module knows
+no command.
 """
 
 from __future__ import annotations
@@ -142,7 +142,9 @@ def emit(output: Enum, found: object, template: str, **values: Any) -> None:
 
 
 def show(template: str, console: Console | None = None, **values: Any) -> None:
-    """Write a text for a person to stdout, or to a console. A terminal's rows end between words.
+    """Write a text for a person to stdout, or to a console.
+
+    On a terminal, lines are broken between words.
 
     Parameters
     ----------
@@ -151,7 +153,7 @@ def show(template: str, console: Console | None = None, **values: Any) -> None:
         rich, such as ``[bold]``. In values, styles have no effect, and control characters are
         escaped.
     values
-        What the template names.
+        The values that the template uses.
     """
     from rich.text import Text
 
@@ -199,7 +201,7 @@ def _templates() -> Environment:
 
 
 def literal(*lines: object) -> Markup:
-    """Lines of text in which nothing is a style, for a template."""
+    """Give lines of text for a template, escaped so that no part of them is a style."""
     from markupsafe import Markup
     from rich.markup import escape
 
@@ -231,11 +233,11 @@ def result_console() -> Console:
 
 
 _NAMES: Final = 20
-"""Names of files in one sentence."""
+"""Most names of files in one sentence."""
 
 
 def names_not_read(names: Sequence[str]) -> str:
-    """Say which files are not read, as their names only resemble those of logs."""
+    """Give a sentence about files that are not read because their names only resemble logs."""
     from canvass.lanes.model import visible
 
     shown = ", ".join(visible(name) for name in names[:_NAMES])

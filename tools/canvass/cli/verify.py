@@ -165,7 +165,10 @@ def _explanation(run: RunVerdict) -> Explanation | None:
 
 
 def _hazards(run: RunVerdict) -> list[RiskReport]:
-    """Give the hazards that the steps of a diverging run show, the graver ones first."""
+    """Give the hazards that the steps of a diverging run show, the graver ones first.
+
+    None are given unless the first divergence of the run is a violated safety property.
+    """
     from canvass.conformance.verdict import DivergenceClass
     from canvass.explanation.risks import shown_hazards
 
@@ -189,7 +192,7 @@ def _refused(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedStep
 
 
 def _values(found: CorpusVerdict, refused: Sequence[RefusedStep]) -> dict[str, object]:
-    """Give what the text names beside the verdicts."""
+    """Give the values that the template uses besides the verdicts."""
     from canvass.cli.log_units import run_given
     from canvass.cli.output import typed
     from canvass.conformance import report
