@@ -1,7 +1,7 @@
 """The installed command.
 
-It is outside the package `canvass`: another project's module `canvass`, in the same environment,
-hides the package, and then this is the only place that can say so.
+This module is outside the package `canvass`. If another project has a module `canvass` in the same
+environment, it hides the package; then only this module can report that.
 """
 
 from __future__ import annotations

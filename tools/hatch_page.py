@@ -33,7 +33,7 @@ class PageHook(BuildHookInterface[Any]):
 
 
 def _page(root: str) -> ModuleType:
-    """Load the script beside this one; a build has no folder `tools` to import from."""
+    """Load the script `page.py` beside this one; a build cannot import the folder `tools`."""
     path = Path(root) / "tools" / "page.py"
     spec = importlib.util.spec_from_file_location("canvass_page_script", path)
     assert spec is not None
