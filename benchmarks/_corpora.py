@@ -1,9 +1,9 @@
 """Large corpora made of a few recorded runs, for measurements.
 
-A copy of a run bears another id. Its positions are multiplied by a factor, its members numbered on
-in a circle, and its clocks moved: the comparisons between numbers stay as they are, and so does
-what the spec says of every step, but hardly a number is that of the run it was made from. So a
-corpus of copies has no more distinct canonical steps than the runs that it is made of.
+A copy of a run has its own id. Its positions are multiplied by a factor, the ids of its members are
+rotated, and its clocks are moved. Almost every number differs from the original, but all
+comparisons between numbers have the same results, so the spec allows the same steps. A corpus of
+copies therefore has no more distinct canonical steps than the runs that it is made of.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _scaled(cells: Ints, columns: Sequence[str], factor: int) -> Ints:
 
 
 def _renamed(cells: Ints, columns: Sequence[str], by: int, members: int) -> Ints:
-    """Number the members on by so many places, wherever a column tells of one."""
+    """Rotate the ids of members by a number of places, in all columns that have such ids."""
     copy = cells.copy()
     for place, name in enumerate(columns):
         cell, what = copy[..., place], kind(name)
@@ -66,7 +66,7 @@ def _renamed(cells: Ints, columns: Sequence[str], by: int, members: int) -> Ints
 
 
 def rotated(columns: EventColumns, by: int) -> EventColumns:
-    """Copy whole runs with their members numbered on by so many places."""
+    """Copy whole runs with the ids of their members rotated by a number of places."""
     count = columns.member_count
     by %= count
     if not by:
@@ -130,7 +130,7 @@ def copies(corpus: Path) -> Iterator[tuple[list[Run], Any]]:
 
 
 def write_dataset(corpus: Path, root: Path, events: int, *, events_per_file: int) -> int:
-    """Write a data set of copies, of at least so many events; give how many it has."""
+    """Write a data set of copies with at least ``events`` events; give their actual number."""
     root.mkdir(parents=True)
     made = copies(corpus)
     total = number = 0

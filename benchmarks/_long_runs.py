@@ -1,9 +1,9 @@
-"""One run as long as wanted: a cluster that elects a leader once, and then appends for ever.
+"""One run of any length: a cluster that elects a leader once, and then only appends.
 
 The beginning and two periods of appending are recorded from a driven cluster. From one period to
-the next every number grows by the same amount or stays, so that further periods are made of these
-two, in arrays: each is what the cluster would do next. Checksums of the log are made anew from the
-positions that they are of.
+the next, every number grows by the same amount or stays the same. So further periods are computed
+from these two, in arrays: each is what the cluster would do next. Checksums of the log are computed
+anew from their positions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _SteadyCluster(RandomCluster):
     """A driven cluster that can also be made to append, one entry after the other."""
 
     def elect(self) -> int:
-        """Go on until one member leads and the others follow; give the leader."""
+        """Take steps until one member leads and the others follow; give the leader."""
         while True:
             self.run(self.note_steps() + 50)
             self.deliver_all()
@@ -48,7 +48,7 @@ class _SteadyCluster(RandomCluster):
                 return leads[0]
 
     def deliver_all(self) -> None:
-        """Deliver what is on its way."""
+        """Deliver all messages that are under way."""
         while any(self.channels.values()):
             for (i, j), queue in self.channels.items():
                 while queue:
@@ -76,7 +76,7 @@ class _SteadyCluster(RandomCluster):
 
 
 def _parts(members: int, run_id: str) -> tuple[Run, list[tuple[EventColumns, int, int]]]:
-    """Give each member's stream with where the last but one and the last period begin."""
+    """Give the run, and each member's stream with the places where its last two periods begin."""
     run = Run("canvass.run/1", run_id, "1.50", members, source={"kind": "driven", "long": True})
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run"
@@ -97,7 +97,7 @@ def _parts(members: int, run_id: str) -> tuple[Run, list[tuple[EventColumns, int
 
 
 def _tiled(start: EventColumns, grown: EventColumns, first: int, count: int) -> EventColumns:
-    """Give periods number ``first`` to ``first + count``, of which 0 and 1 are given."""
+    """Give ``count`` periods from number ``first`` on, computed from the periods 0 and 1."""
     times = np.arange(first, first + count, dtype=np.int64)
 
     def flat(a: Ints, b: Ints) -> Ints:
@@ -124,7 +124,7 @@ def _witnessed(columns: EventColumns) -> EventColumns:
 
 
 def _stream(columns: EventColumns, low: int, high: int, periods: int) -> Iterator[EventColumns]:
-    """Give a member's stream with so many periods, in batches."""
+    """Give a member's stream with ``periods`` periods, in batches."""
     yield _witnessed(columns.rows(0, low))
     start, grown = columns.rows(low, high), columns.rows(high, len(columns))
     assert len(start) == len(grown)
@@ -141,7 +141,7 @@ def write_long_run(
     run_id: str = "long",
     rows_per_group: int = EVENTS_PER_ROW_GROUP,
 ) -> int:
-    """Write a file of a data set that holds one run of at least so many events; count them."""
+    """Write a file of a data set with one run of at least ``events`` events; give their number."""
     run, streams = _parts(members, run_id)
     each = sum(high - low for _, low, high in streams)
     periods = max(1, -(-(events - sum(low for _, low, _ in streams)) // each))

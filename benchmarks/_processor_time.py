@@ -18,6 +18,6 @@ def median_cpu(action: Callable[[], object], rounds: int = 5) -> float:
 
 
 def show(name: str, count: int, unit: str, seconds: float) -> None:
-    """Print one line of a table: how many a second, and the time of each."""
+    """Print one line of a table: the rate per second, and the time for one."""
     rate = f"{count / seconds:>14,.0f} {unit}/s"
     print(f"{name:<52}{rate}  ({seconds * 1e9 / count:,.0f} ns each)")

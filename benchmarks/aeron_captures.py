@@ -1,15 +1,15 @@
-"""Import and check captured clusters, and print for each what came out.
+"""Import and check captured clusters, and print the result of each.
 
 Run with `python benchmarks/aeron_captures.py [DIR...] [-- OPTION...]`. Each DIR is a captured
-cluster or a folder of captures; without one, the captures that tests use are taken. Options after
-`--` go to `canvass import aeron`. The import runs as its own process, so that a traceback or a
+cluster or a folder of captures; without one, the script takes the captures that tests use. Options
+after `--` go to `canvass import aeron`. The import runs as its own process, so a traceback or a
 hang is an outcome like any other. The run is then checked step by step against the reference core,
 or with `--tlc` by `canvass verify`.
 
 `--drop NAMES` leaves out the lines of events, as if the events had been disabled; `production`
 stands for the events that Aeron's basic-auction-cluster script disables. With `--declare` the
-import learns which events remain. The logs are those of the release; `--votes` selects the logs
-with votes added by the harness, where a capture has both.
+import is given the events that remain. If a capture has two sets of logs, the script takes those
+that the release wrote; `--votes` selects those in which the harness has added the votes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Result(NamedTuple):
 
 
 def folders(given: list[Path]) -> Iterator[Path]:
-    """The captures that are named, or lie in a folder that is."""
+    """The captures among the given folders and inside them."""
     for path in given:
         if any(path.glob("member-*.log*")):
             yield path

@@ -1,12 +1,11 @@
-"""Import captured logs, copies out of which a block of lines was deleted, and copies with one false
-number, and count the outcomes.
+"""Import captured logs and damaged copies of them, and count the outcomes.
 
-Run with `python benchmarks/aeron_damage.py [FOLDER...] [--copies N] [--seed S] [--production]`.
-Without a FOLDER the captures that tests use are taken. Printed are the copies whose outcome is not
-the one that is wanted, and a table of outcomes. Wanted is `EXPLAINED` for logs as they are,
-anything but `CONTRADICTED` for a deleted block, and `CONTRADICTED` at the false line or the next
-one for a false number. Not each false number contradicts something: some fields are compared with
-nothing.
+A copy lacks a block of lines, or has one false number. Run with
+`python benchmarks/aeron_damage.py [FOLDER...] [--copies N] [--seed S] [--production]`. Without a
+FOLDER the script takes the captures that tests use. It prints the copies whose outcome is not as
+expected, and a table of outcomes. Expected is `EXPLAINED` for unchanged logs, anything but
+`CONTRADICTED` for a deleted block, and `CONTRADICTED` at the false line or the next one for a false
+number. Some false numbers contradict nothing, because some fields are compared with nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def without_block(logs: Logs, random: Random) -> Copy:
 
 
 def with_false_number(logs: Logs, random: Random) -> Copy:
-    """A copy in which one number of one line is another; events are chosen equally often."""
+    """A copy in which one number of one line is changed; each kind of event is equally likely."""
     member_id = random.choice(sorted(logs))
     lines = logs[member_id]
     kinds: dict[str, list[int]] = {}
@@ -92,7 +91,7 @@ def copies(logs: Logs, count: int, random: Random) -> Iterator[Copy]:
 
 
 def outcome_of(logs: Logs, at: tuple[int, int] | None) -> str:
-    """Run the import; give its words and whether it names a false line."""
+    """Run the import; give its outcome, and whether it names the false line."""
     with tempfile.TemporaryDirectory() as folder:
         for member_id, lines in logs.items():
             path = Path(folder) / f"member-{member_id}.log"
@@ -115,7 +114,7 @@ def is_wanted(kind: str, outcome: str) -> bool:
 
 
 def main() -> None:
-    """Print what is not as it should be, and the table."""
+    """Print the unexpected outcomes, and the table."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("folders", type=Path, nargs="*")
     arguments.add_argument("--copies", type=int, default=5)

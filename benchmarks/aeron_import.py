@@ -1,10 +1,10 @@
-"""Measure how fast event logs become a run, that it takes as long per line for long logs, and that
-memory does not grow with them.
+"""Measure how fast event logs are imported, and whether the time per line and the memory grow.
 
-Run with `python benchmarks/aeron_import.py [--steps N ...]`. The logs are of a simulated cluster of
-three members that takes so many steps, written as Aeron 1.52 does; printed are lines per second of
-processor time, reading and writing included, what a line takes against one of the shortest log, and
-the most memory that the process has used. Each length has a process of its own.
+Run with `python benchmarks/aeron_import.py [--steps N ...]`. The logs are those of a simulated
+cluster of three members that takes N steps, in the format of Aeron 1.52. The script prints the
+lines per second of processor time, reading and writing included; the time per line as a ratio to
+that of the shortest log; and the peak memory of the process. Each length has its own process.
+Neither the time per line nor the memory should grow with the length.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measure the archive: entries recorded in a second, and how long a recovery takes.
 
-On real files in a temporary folder; with and without forcing to disk, one by one and in batches.
-Nothing is asserted here: numbers of one machine are no pass or fail.
+The files are real, in a temporary folder. Entries are recorded with and without forcing them to
+disk, one by one and in batches. Nothing is asserted, because the figures depend on the machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LENGTHS = (10_000, 100_000)
 
 
 def record(folder: Path, entries: int, batch: int, *, sync: bool) -> float:
-    """Record entries, so many with each sync; give the seconds that it took."""
+    """Record entries in batches; give the elapsed seconds. ``sync`` forces each batch to disk."""
     storage = FileStorage(folder, sync=sync)
     recording = Recording(storage)
     began_s = perf_counter()

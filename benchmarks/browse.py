@@ -1,10 +1,12 @@
 """How long the page of ``canvass browse`` waits for its server.
 
-``python benchmarks/browse.py [SIDE]`` writes a graph of SIDE x SIDE states, 102,400 without it,
-starts the command on it and on the graph of MCMemberGraph2, which is built in the user's folder of
-graphs if it is not there, and asks over HTTP as the page does. The first view is timed from the
-moment at which the address is printed, and from the start of the command; everything after it as
-the median of many requests with its slowest tenth. Times are of the wall, with one client.
+``python benchmarks/browse.py [SIDE]`` writes a graph of SIDE x SIDE states (102,400 states without
+SIDE). It starts the command on this graph and on the graph of MCMemberGraph2, which it builds in
+the user's folder of graphs if it is not there. Then it asks over HTTP as the page does.
+
+The first view is timed from the start of the command, and from the moment at which the address is
+printed. For all other requests the script prints the median of many, and the slowest tenth. Times
+are elapsed times, with one client.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ MEMBER = "MCMemberGraph2"
 
 
 class Client:
-    """The page's half: one connection that is kept, and the token."""
+    """The part of the page: one connection that is kept open, and the token."""
 
     def __init__(self, address: str) -> None:
         host, _, token = address.removeprefix("http://").partition("/#token=")
@@ -46,7 +48,7 @@ class Client:
         self._headers = {"X-Canvass-Token": token}
 
     def get(self, path: str) -> Any:
-        """Ask, and read the whole answer."""
+        """Send a request, and read the whole answer."""
         self._connection.request("GET", path, headers=self._headers)
         answer = self._connection.getresponse()
         body = answer.read()
@@ -71,7 +73,7 @@ def browsing(*paths: Path) -> Iterator[tuple[Client, float]]:
 
 
 def first_view(client: Client) -> float:
-    """Ask what the page asks to show a graph for the first time."""
+    """Send the requests with which the page shows a graph for the first time; give the seconds."""
     start = time.perf_counter()
     client.get("/")
     client.get("/assets/app.js")
@@ -91,7 +93,7 @@ def show(name: str, seconds: list[float]) -> None:
 
 
 def timed(action: Callable[[], object], times: int) -> list[float]:
-    """Time an action again and again."""
+    """Time an action repeatedly; give the seconds of each time."""
     found = []
     for _ in range(times):
         start = time.perf_counter()
@@ -101,7 +103,7 @@ def timed(action: Callable[[], object], times: int) -> list[float]:
 
 
 def walk(client: Client, chance: random.Random) -> list[float]:
-    """Click on neighbours at random: the state and what is around it, each time."""
+    """Walk to random neighbours: at each one, request the state and its neighbourhood."""
     graph = client.get("/api/session")["sources"][0]["id"]
     here = client.get(f"/api/graph/{graph}")["initial"][0]
     first, found = here, []

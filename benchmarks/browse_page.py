@@ -3,19 +3,20 @@
 ``python benchmarks/browse_page.py [SIDE|RUN]`` starts the command and drives the page, on a graph
 and on a run; a number or a path chooses one of them.
 
-Graph: one of SIDE x SIDE states, 102,400 without a number. From the address to the first drawing,
-and from a key that takes a step to the drawing of the next state: medians, with the slowest of
-each.
+Graph: it has SIDE x SIDE states, 102,400 without a number. Two times are measured: from the address
+to the first drawing, and from a key that takes a step to the drawing of the next state. The script
+prints the median and the slowest time of each.
 
-Run: the shipped sample without a path. From the address of its lanes to the first boxes, each in a
-browser's context of its own and once the server has opened the run, as a ratio to the time of an
-empty page. The lanes are scrolled to places all over the run, and it is counted how often nothing
-is in sight two frames later: neither a box nor the outline of one that is loaded. The arrow
-key is pressed in the lanes and in the election.
-``shown`` is the time from the key to the frame after the one that shows the next event, of the
-wall; ``work`` is the processor time of the page's main thread for it, which does not depend on who
-else uses the machine. Memory is the private resident memory of the page's process, after a garbage
-collection, and of the server's once it has checked and explained the run.
+Run: without a path it is the shipped sample. The time from the address of its lanes to the first
+boxes is measured after the server has opened the run, each time in a new browser context, and
+printed as a ratio to the time of an empty page. Then the lanes are scrolled to places all over the
+run. The script counts how often neither a box nor the outline of a loading box is in sight two
+frames later. Last, the arrow key is pressed in the lanes and in the election.
+
+``shown`` is the elapsed time from the key to the frame after the one that shows the next event.
+``work`` is the processor time of the page's main thread for it, which does not depend on the load
+of the machine. Memory is private resident memory: that of the page's process after a garbage
+collection, and that of the server's process after it has checked and explained the run.
 
 Needs Chromium (`make browser`) and the built page (`make page`).
 """
@@ -127,7 +128,7 @@ def main() -> None:
 
 
 def measure_graph(served: Served, side: int) -> None:
-    """Measure first views, each in a browser's context of its own, and then steps."""
+    """Measure first views, each in a new browser context, and then steps."""
     views = []
     for _ in range(FIRST_VIEWS):
         page = served.new_page()
@@ -201,7 +202,7 @@ def open_run(page: Page, address: str) -> int:
 
 
 def press(page: Page, key: str, count: int) -> tuple[list[float], float]:
-    """Press a key; give the times of the wall, and the mean processor time of the page."""
+    """Press a key; give the elapsed times, and the mean processor time of the page."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
     before = busy_seconds(session)
@@ -227,11 +228,11 @@ def process_of(browser: Browser) -> int:
 def working(process: int) -> bool:
     """Tell whether another process checks or explains the run for the server."""
     found = [one.read_text().split() for one in Path(f"/proc/{process}/task").glob("*/children")]
-    return sum(map(len, found)) > 1  # One stays: Python's own, which clears up after the others.
+    return sum(map(len, found)) > 1  # One stays: Python's resource tracker.
 
 
 def private_mib(process: int) -> float:
-    """Read the resident memory of a process that it shares with nobody."""
+    """Read the private resident memory of a process."""
     text = Path(f"/proc/{process}/smaps_rollup").read_text()
     sizes = re.findall(r"^Private_\w+: +(\d+) kB$", text, re.MULTILINE)
     return sum(map(int, sizes)) / 1024

@@ -1,8 +1,9 @@
 """Measure real clusters: committed requests a second, latencies, and how long a restart takes.
 
-Clusters are those of `canvass run`, on this machine's disk and loopback; each row is one run of
-its own. A restart is that of a member alone, from opening its files to services that have processed
-all of its log. Nothing is asserted here: numbers of one machine are no pass or fail.
+The clusters are started as by `canvass run`, on this machine's disk and loopback; each row is a
+separate run. A restart is that of a single member: it is timed from opening its files until its
+services have processed its whole log. Nothing is asserted, because the figures depend on the
+machine.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from canvass.transport.messages import (
 
 SECONDS = 20
 RATES = (50, 100_000)
-"""Requests a second that are offered: few, and as many as are taken."""
+"""Offered requests per second: few, and more than a cluster can take."""
 LENGTHS = (1_000, 10_000, 50_000)
 """Requests in the log of a member that is started again."""
 
@@ -76,13 +77,13 @@ class Alone:
         self.sent.append(message)
 
     def send_consensus(self, to: int, number: int, message: Message) -> None:
-        """There is nobody else."""
+        """Do nothing: there is no other member."""
 
     def send_stream(self, to: int, message: StreamMessage) -> None:
-        """There is nobody else."""
+        """Do nothing: there is no other member."""
 
     def accepts(self, to: int) -> bool:
-        """There is nobody else."""
+        """Tell whether a receiver accepts messages: no member does, as there is no other one."""
         return to < 0
 
     def work(self) -> None:
@@ -93,7 +94,7 @@ class Alone:
 
 
 def fill(folder: Path, count: int) -> None:
-    """Let a member have so many requests in its log."""
+    """Give a member a log with ``count`` requests."""
     alone = Alone(folder)
     while not alone.node.leads:
         alone.work()
@@ -113,7 +114,7 @@ def fill(folder: Path, count: int) -> None:
 
 
 def restart(folder: Path, count: int) -> tuple[float, float]:
-    """Start a member again; the seconds until it has read its disk, and until all is processed."""
+    """Restart a member; give the seconds until its disk is read, and until its log is processed."""
     began_s = perf_counter()
     alone = Alone(folder)
     read_s = perf_counter() - began_s

@@ -1,7 +1,7 @@
 """Measure the command: how long it takes to start, and how many states TLC checks through it.
 
-Each benchmark is a function that yields rows of what was measured, the number and its unit. Nothing
-is asserted here: numbers of one machine are no pass or fail.
+Each benchmark is a function that yields rows: the name, the number and its unit. Nothing is
+asserted, because the figures depend on the machine.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def start_up() -> Iterator[Row]:
 def first_verdict() -> Iterator[Row]:
     """The processor time of the verdict on a sample, as a ratio to ``python -c pass``.
 
-    A cold start has neither byte code nor machine code on disk, and no cache. Of TLC's answers it
-    has the ones that ship with canvass. Kernels are plain Python, as they are for a run of this
-    size, or compiled at once.
+    A cold start has neither byte code nor machine code on disk, and no cache; it has only those of
+    TLC's answers that ship with canvass. Kernels are plain Python, as usual for a run of this size,
+    or compiled at once.
     """
     nothing_s = _median_cpu_s([sys.executable, "-c", "pass"])
     yield "python -c pass", nothing_s * 1000, "ms"

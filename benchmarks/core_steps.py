@@ -1,9 +1,8 @@
 """How fast the protocol core is: steps alone, and edges of a state graph.
 
-``python benchmarks/core_steps.py [MODEL]`` builds the graph of the model (MCMemberGraph2 without
-one) in the user's folder of graphs if it is not there, executes all of it against the core and
-prints one table. Times are of the process, not of the wall; each figure is the median of five
-rounds.
+``python benchmarks/core_steps.py [MODEL]`` builds the graph of the model (by default
+MCMemberGraph2) in the user's folder of graphs if it is not there. Then it executes all its edges on
+the core, and prints one table. Times are processor times; each figure is the median of five rounds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measure how fast `canvass disks` reads: three members with logs of a gigabyte in all.
 
 The logs are written to a temporary folder first, and are in the page cache when they are read.
-Nothing is asserted here: numbers of one machine are no pass or fail.
+Nothing is asserted, because the figures depend on the machine.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def write_member(folder: Path, member: int) -> None:
 
 
 def main() -> None:
-    """Measure once; the two compiled loops are kept from run to run."""
+    """Measure once; the machine code of the two compiled loops is kept from run to run."""
     aeron_disks.SEGMENT_LENGTH, aeron_disks.TERM_LENGTH = SEGMENT_LENGTH, TERM_LENGTH
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)

@@ -1,9 +1,9 @@
-"""How fast state graphs of 10,000 to 1,000,000 states are opened and asked.
+"""How fast state graphs of 10,000 to 1,000,000 states are opened and queried.
 
 ``python benchmarks/graph_queries.py [SIDE...]`` writes grids of SIDE x SIDE states (100, 316 and
-1000 by default) and prints one table. Times are of the process, not of the wall; each figure is the
-median of three rounds after one that compiles and loads. The ratio is the time for each state
-against that in the smallest graph: 1 is linear.
+1000 by default) and prints one table. Times are processor times; each figure is the median of three
+rounds after one that compiles and loads. The ratio compares the time per state with that of the
+smallest graph: 1 means that the time is linear.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def median_warm(action: Callable[[], object]) -> float:
 
 
 def measure(folder: Path) -> tuple[int, dict[str, float]]:
-    """Measure all questions to one graph."""
+    """Measure all queries of one graph."""
     view = open_view(folder)
     end = parse("corner").rows(view).tolist()
     start = view.initial.tolist()

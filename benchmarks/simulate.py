@@ -1,7 +1,7 @@
 """Measure simulated steps in a second: alone, recorded, and recorded and checked.
 
-Each row is a number of processor time of one core, over a few seeds with the faults that they
-choose. Nothing is asserted here: numbers of one machine are no pass or fail.
+Each row is a rate per second of processor time of one core, over a few seeds with the faults that
+they choose. Nothing is asserted, because the figures depend on the machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Row = tuple[str, float, str]
 
 
 def measured(name: str, run: Callable[[Options], RunResult], members: int) -> Iterator[Row]:
-    """Run the seeds, and yield steps a second and how much faster than its clocks a cluster ran."""
+    """Run the seeds; yield the steps per second, and virtual time divided by processor time."""
     began_s = process_time()
     results = [run(swarm(Options(seed, members, steps=STEPS))) for seed in SEEDS]
     took_s = process_time() - began_s

@@ -1,12 +1,12 @@
 """Measure what the first report of a small corpus costs, on Spark and in one process.
 
-``python benchmarks/spark_cold.py [EVENTS [ROUNDS [PYTHON...]]]`` makes a data set of so many events
-(default 100000), with all answers of the oracle in the cache. In each round new processes open a
-session with its first jobs, and run ``canvass batch verify`` with either engine and as ``--engine
-auto`` chooses, each from the start of Python to its end. A ``PYTHON`` that is named has another
-state of canvass, which verifies the same data set with its default. Medians are printed: seconds of
-the clock, and of processors, which others on the machine disturb less; and both as multiples of
-what it takes to open a session.
+``python benchmarks/spark_cold.py [EVENTS [ROUNDS [PYTHON...]]]`` makes a data set of EVENTS events
+(default 100000), with all answers of the oracle in the cache. In each round, new processes open a
+session with its first jobs, and run ``canvass batch verify`` with each engine and with ``--engine
+auto``; each is timed from the start of Python to its end. Each ``PYTHON`` is an interpreter with
+another version of canvass, which verifies the same data set with its default engine. The script
+prints medians of the elapsed time and of the processor time, on which other load of the machine has
+less influence, and both as multiples of the time to open a session.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SESSION = "open a session"
 
 
 def stages() -> dict[str, Taken]:
-    """Open a session and run the first jobs on it; tell what each stage took."""
+    """Open a session and run the first jobs on it; give the times of each stage."""
     found = {}
 
     def stage(name: str, action: Callable[[], object]) -> object:

@@ -1,7 +1,7 @@
 """Measure batch verification of large corpora on Spark local[2]: 10^8 events, giant runs.
 
-``python benchmarks/spark_scale.py [FOLDER [ROUNDS [NAME...]]]`` verifies in turns, ``ROUNDS`` times
-(5), all of these, or the named ones:
+``python benchmarks/spark_scale.py [FOLDER [ROUNDS [NAME...]]]`` verifies these corpora in turns,
+``ROUNDS`` times (default 5); with ``NAME``, only the named ones:
 
 - ``set``: 10^7 events of copies of simulated runs, in files of 250,000 events;
 - ``long``: one run of 10^7 events in one file;
@@ -9,12 +9,15 @@
 - ``skewed``: the long run beside ``set`` and ``files``, which have thousands of short ones;
 - ``alone``: ``set`` once more, in one process without Spark;
 
-then once ``large``, 10^8 events like those of ``set``. It prints each time as it comes, then the
-medians and the largest peaks of memory as rows of a Markdown table, and ratios of the medians. The
-session is open and its workers have begun: ``spark_states.py`` measures commands from their start.
-The corpora stay in ``FOLDER`` (3 GB, ``out/spark-scale`` unless named) for the next time; to make
-them takes longer than to measure them. ``ROUNDS`` 0 makes the named ones and measures nothing; then
-also ``logs``, 1,000 copies of the event logs of real clusters in ``samples/aeron``.
+then once ``large``, 10^8 events like those of ``set``. It prints each time as it is measured, then
+the medians and the largest peaks of memory as rows of a Markdown table, and ratios of the medians.
+The times do not include the start of the session and its workers; ``spark_states.py`` measures
+commands from their start.
+
+The corpora stay in ``FOLDER`` (3 GB; by default ``out/spark-scale``) for the next time, because
+making them takes longer than measuring them. With ``ROUNDS`` 0 the script makes the named corpora
+and measures nothing. Then ``NAME`` can also be ``logs``: 1,000 copies of the event logs of real
+clusters in ``samples/aeron``.
 """
 
 from __future__ import annotations
@@ -73,7 +76,7 @@ ROUNDS: Final = 5
 
 
 def make(root: Path, chosen: set[str]) -> None:
-    """Make what is chosen and not there yet; the answers of the oracle, too."""
+    """Make the chosen corpora that do not exist yet, and the answers of the oracle."""
     needed = {"base"} | chosen
     if "skewed" in chosen:
         needed |= {"long", "files", "set"}
@@ -92,14 +95,14 @@ def make(root: Path, chosen: set[str]) -> None:
             started = time.perf_counter()
             action(root)
             say(f"made {name} in {time.perf_counter() - started:.0f} s")
-    # The answers of an earlier state of the spec do not count.
+    # The answers for an earlier version of the spec do not count.
     lookup = StepLookup(cache=root / "cache")
     checked = check_units([*sorted((root / "base").iterdir()), *(root / "short").iterdir()], lookup)
     assert checked.exit_code == 0
 
 
 def make_base(root: Path) -> None:
-    """Record runs, and one of the kind of the long run."""
+    """Record simulated runs, and a short one that is built like the long run."""
     if not (root / "short").exists():
         make_long(EVENTS // FILES, root, "short")
     simulate(root / "base.new").rename(root / "base")
@@ -113,7 +116,7 @@ def make_long(events: int, root: Path, name: str = "long") -> None:
 
 
 def make_files(root: Path) -> None:
-    """Write short runs of the kind of the long one, each in a file of its own."""
+    """Write short runs that are built like the long one, each in its own file."""
     path = root / "short" / "events-3-00000.parquet"
     with DatasetFile(path) as file:
         (entry,) = file.runs.values()
@@ -145,7 +148,7 @@ def make_large(root: Path) -> None:
 
 
 def make_set(root: Path) -> None:
-    """Take the first 10^7 of them, or write the same."""
+    """Take the first 10^7 events of the large data set; without it, write equal ones."""
     if not (root / LARGE).exists():
         aside = root / "set.new"
         write_dataset(root / "base", aside, EVENTS, events_per_file=EVENTS_PER_FILE)
@@ -220,7 +223,7 @@ def tell(
 
 
 def tell_billion(medians: dict[str, Taken], counts: dict[str, int]) -> None:
-    """Print how time grows from 10^7 to 10^8 events, and what 10^9 events need of N cores."""
+    """Print how time grows from 10^7 to 10^8 events, and how long 10^9 events take on N cores."""
     small, large = medians["set"], medians[LARGE]
     say(f"large / set: {large.seconds / small.seconds:.2f} times the time,", end=" ")
     say(f"{counts[LARGE] / counts['set']:.2f} times the events")

@@ -1,11 +1,11 @@
-"""Measure ``canvass batch verify`` of a corpus with each engine, and with other states of canvass.
+"""Measure ``canvass batch verify`` of a corpus with each engine, and with other canvass versions.
 
 ``python benchmarks/spark_states.py [--rounds N] [--cache FOLDER] CORPUS [PYTHON...]`` verifies the
-corpus in turns, as a user types it: with ``--engine process`` and ``--engine spark`` of this state,
-and with those of each ``PYTHON``, which has another state of canvass. A first turn that is not
-counted fills the caches, unless the folder has those of an earlier time. Medians are printed:
-seconds of the clock and of processors, which others on the machine disturb less, and the largest
-peaks of memory; then ratios, and the load of the machine.
+corpus in turns with the user's commands: with ``--engine process`` and ``--engine spark`` of this
+checkout, and with both engines of each ``PYTHON``, an interpreter with another version of canvass.
+A first turn fills the caches and is not counted; it is left out if the folder has filled caches.
+The script prints medians of the elapsed time and of the processor time, on which other load of the
+machine has less influence, and the largest peaks of memory; then ratios, and the machine's load.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def verify(python: str, corpus: str, engine: str, out: Path, cache: Path) -> Non
 
 
 def watched(action: partial[None], found: list[Peaks]) -> Taken:
-    """Do something; note the peak memory of all its processes, and their processor time, meanwhile.
+    """Run an action; while it runs, measure the peak memory and processor time of its processes.
 
-    A process that Spark has ended would take its processor time with it.
+    Afterwards is too late: the processor time of a process that Spark has ended is lost.
     """
     ended, began = threading.Event(), processor_seconds()
     spent = [began]

@@ -1,16 +1,16 @@
 """Measure batch verification: Spark local[2], one process and TLC, side by side on the same runs.
 
 ``python benchmarks/spark_verify.py [--rounds N] [EVENTS...]`` records simulated runs (as ``canvass
-simulate`` does), makes a data set of each size of copies of them (`benchmarks/_corpora.py` says
-what a copy is), and, for each size but the smallest, one run of as many events. In each of N rounds
-(5) a new process opens a session, and each data set is verified in one process and twice on Spark,
-with all answers of the oracle in the cache. The first job of a session pays for starting workers.
-Then a few of the simulated runs are verified by TLC itself, once. It prints medians as rows of a
-Markdown table. Time is that of the clock and that of processors, which others on the machine
-disturb less. Marginal figures are those between the smallest and the largest size, in which fixed
-costs cancel out. Memory is the largest peak of each process while a data set was verified.
+simulate`` does). For each size, it makes a data set of copies of them (`benchmarks/_corpora.py`
+defines a copy), and for each size but the smallest also one run of as many events. In each of N
+rounds (default 5) a new process opens a session, and verifies each data set in one process and
+twice on Spark, with all answers of the oracle in the cache. The first job of a session also starts
+the workers. At last TLC itself verifies a few of the simulated runs, once.
 
-Ended by SIGTERM, it leaves nothing behind.
+It prints medians as rows of a Markdown table: of the elapsed time, and of the processor time, on
+which other load of the machine has less influence. Marginal figures are differences between the
+smallest and the largest size, in which fixed costs cancel out. Memory is the largest peak of each
+process while a data set was verified. After SIGTERM the script leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def on_spark(session: SparkSession, folder: Path, cache: Path, out: Path) -> Non
 
 
 def descendants() -> Iterator[Path]:
-    """Give the folders in /proc of this process and of all that came from it."""
+    """Give the folders in /proc of this process and of its descendants."""
     parents = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -92,13 +92,13 @@ def stat_of(folder: Path) -> list[str]:
 
 
 def processor_seconds() -> float:
-    """Give the processor time of this process and of all that came from it so far."""
+    """Give the processor time of this process and of its descendants so far."""
     ticks = sum(sum(map(int, stat_of(folder)[11:15])) for folder in descendants())
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def forget_peaks() -> None:
-    """Have the peaks of memory begin anew."""
+    """Reset the peaks of memory."""
     for folder in descendants():
         with suppress(OSError):
             (folder / "clear_refs").write_text("5")
@@ -109,9 +109,10 @@ Peaks = dict[str, list[int]]
 
 
 def peaks(names: dict[int, str]) -> Peaks:
-    """Give the peak memory of this process and of all that came from it that have a name.
+    """Give the peak memory of this process and of its descendants that have a name.
 
-    ``names`` lacks the JVM, Spark's Python workers, and the process that these were forked from.
+    ``names`` has names by process id. The JVM, Spark's Python workers and the process that forks
+    these are not in it; they get their names here.
     """
     peak: Peaks = {}
     for folder in descendants():
@@ -153,7 +154,7 @@ def median(taken: list[Taken]) -> Taken:
 
 
 def measured(action: Callable[[], object]) -> Taken:
-    """Do something; give the time that it took."""
+    """Run an action; give its time."""
     started, spent = time.perf_counter(), processor_seconds()
     action()
     return Taken(time.perf_counter() - started, processor_seconds() - spent)
@@ -167,7 +168,7 @@ def simulate(root: Path) -> Path:
 
 
 def with_tlc(base: Path, cache: Path) -> None:
-    """Verify a few runs by TLC, and the same ones here."""
+    """Verify a few runs by TLC, and the same runs step by step."""
     runs = sorted(base.iterdir())[:TLC_RUNS]
     lookup = StepLookup(cache=cache)
     events = check_units(runs, lookup).counts.events
@@ -179,7 +180,7 @@ def with_tlc(base: Path, cache: Path) -> None:
 
 
 def say(text: str, end: str = "\n") -> None:
-    """Print at once: somebody is waiting."""
+    """Print and flush, because somebody may be watching."""
     print(text, end=end, flush=True)
 
 
@@ -229,7 +230,8 @@ def run_round(root: Path, folders: list[Path]) -> tuple[Taken, list[list[Taken]]
     Returns
     -------
     tuple
-        What opening the session took; then, by data set, what each way took, and the peaks.
+        The time to open the session; for each data set the times of all ways; for each data set
+        the peaks of memory.
     """
     cache = root / "cache"
     found, memory = [], []
@@ -284,7 +286,7 @@ def tell_marginal(first: Measured, last: Measured) -> None:
 
 
 def end(number: int, _: FrameType | None) -> NoReturn:
-    """Leave as after an error: folders are removed, Spark and the processes are ended."""
+    """Exit as after an error, so that folders are removed, and Spark and the processes ended."""
     sys.exit(128 + number)
 
 

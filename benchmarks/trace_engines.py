@@ -1,16 +1,19 @@
 """How fast the two engines of ``canvass verify`` check the same runs.
 
-``python benchmarks/trace_engines.py [RUNS [STEPS]]`` records so many runs of three members and
-about so many steps each, and checks them with both engines: step by step with nothing known at
-first, then with all answers kept, as NDJSON and as Parquet, and by TLC as whole behaviours, many in
-one run of TLC and one in a run of its own. The last column says how many times slower that is than
-the first line.
+``python benchmarks/trace_engines.py [RUNS [STEPS]]`` records RUNS runs of three members with about
+STEPS steps each, and checks them with both engines:
 
-``python benchmarks/trace_engines.py --corpus [RUNS [STEPS]]`` leaves TLC's behaviours out and
-measures a thousand runs, copies of a twentieth as many that were recorded.
+- step by step, first without any known answer, then with all answers in the cache, as NDJSON and as
+  Parquet;
+- by TLC as whole behaviours, first many in one run of TLC, then one alone.
 
-Times are seconds of processors, those of Java included, so that other work on the machine matters
-little; the median of three rounds for what takes less than a second.
+The last column is the time as a multiple of the first line's.
+
+``python benchmarks/trace_engines.py --corpus [RUNS [STEPS]]`` leaves out TLC's behaviours. It
+measures a thousand runs, which are copies of one twentieth as many recorded runs.
+
+Times are seconds of processor time, Java included, so that other load of the machine has little
+influence. If a check takes less than a second, its time is the median of three rounds.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ ROUNDS = 3
 
 
 def processor_seconds() -> float:
-    """Seconds that this process and those it has waited for have used."""
+    """Processor seconds of this process and of the child processes that have ended."""
     return sum(os.times()[:4])
 
 
@@ -82,7 +85,7 @@ def main() -> None:
 
 
 def measure(corpus: Path, root: Path, *, large: bool) -> None:
-    """Measure a corpus of run folders, of which ``root`` holds the data set too."""
+    """Measure a corpus of run folders; ``root`` also has the corpus as a data set."""
     oracle = StepLookup(cache=root / "cache")
     started = processor_seconds()
     first = check_units(units_of([corpus]), oracle)

@@ -1,7 +1,7 @@
-"""How fast traces are read and written, beside what msgspec alone does with the same lines.
+"""How fast traces are read and written, compared with msgspec alone on the same lines.
 
-``python benchmarks/trace_io.py [EVENTS]`` prints one table; each figure is the median of five
-rounds in which all ways take turns, so that what disturbs the machine disturbs them all.
+``python benchmarks/trace_io.py [EVENTS]`` prints one table. Each figure is the median of five
+rounds in which all ways take turns, so that other load of the machine affects all of them alike.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def state(position: int, step: int) -> Member:
 
 
 def event(step: int) -> Event:
-    """One step of a leader at work: it hears, commits and appends by turns."""
+    """One step of a working leader: it receives a message, commits and appends in turn."""
     position = 64 * (step // 3)
     sends: tuple[Send, ...] = ()
     if step % 3 == 0:
@@ -101,7 +101,7 @@ def event(step: int) -> Event:
 
 
 def measure(ways: dict[str, Callable[[], object]], events: int) -> dict[str, float]:
-    """Give the median nanoseconds of processor time for an event, for each way."""
+    """Give for each way the median processor time of an event, in nanoseconds."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, way in ways.items():
@@ -112,7 +112,7 @@ def measure(ways: dict[str, Callable[[], object]], events: int) -> dict[str, flo
 
 
 def drop(things: Iterable[object]) -> None:
-    """Take one thing after the other and keep none, as a checker does."""
+    """Consume an iterable without keeping its items, as a checker does."""
     deque(things, maxlen=0)
 
 
@@ -191,7 +191,7 @@ def main() -> None:
             "writer's encoding": lambda: encode_lines(events),
             "recorder, with reading back": record,
         }
-        # What was made to measure with is no garbage of any way.
+        # The inputs of the measurement must not count as garbage of any way.
         gc.collect()
         gc.freeze()
         found = measure(ways, count)
