@@ -1,7 +1,6 @@
-"""False copies of logs: each kind of falsehood at every place in the logs where it can be put, with
-the line that it makes false.
+"""Copies of logs with one false line: each kind of falsehood, at every place where it is possible.
 
-Nothing here imports anything.
+A copy comes with the place of its false line. Nothing here runs an import.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ _STOOD: Final = "NOMINATE -> CANDIDATE_BALLOT"
 
 @dataclass(frozen=True)
 class FalseCopy:
-    """Logs of which one line is false.
+    """A copy of logs in which one line is false.
 
     Parameters
     ----------
     member_id, line
-        Where that is; lines are counted from 1.
+        The member and the number of the false line, from 1.
     logs
-        The copy.
+        The copied logs.
     """
 
     kind: str
@@ -68,7 +67,7 @@ def _places(logs: Logs, *texts: str) -> Iterator[tuple[int, int, str]]:
 def _copy(
     logs: Logs, kind: str, member_id: int, index: int, lines: Sequence[str] | str
 ) -> FalseCopy:
-    """A copy in which some lines stand for all of a member's, or one line for one of them."""
+    """A copy in which ``lines`` replace a member's log, or a single one replaces one line."""
     copied = {one: list(found) for one, found in logs.items()}
     if isinstance(lines, str):
         copied[member_id][index] = lines
@@ -97,7 +96,7 @@ def granted_refusals(logs: Logs) -> Iterator[FalseCopy]:
 
 
 def commits_beyond(logs: Logs) -> Iterator[FalseCopy]:
-    """A commit position is beyond every position that anybody has recorded."""
+    """A commit position is beyond every position that any member has recorded."""
     highest = max(
         number_in(line, name)
         for event, name in (("APPEND_POSITION", "logPosition"), ("NEW_ELECTION", "appendPosition"))
@@ -109,7 +108,7 @@ def commits_beyond(logs: Logs) -> Iterator[FalseCopy]:
 
 
 def unelected_leaders(logs: Logs) -> Iterator[FalseCopy]:
-    """A candidate wins of whose ballot no vote is left."""
+    """A candidate wins, but its log has none of the votes of its ballot."""
     for member_id, index, _ in _places(logs, _WON):
         lines = list(logs[member_id])
         begun = max(k for k in range(index) if _STOOD in lines[k])
@@ -121,7 +120,7 @@ def unelected_leaders(logs: Logs) -> Iterator[FalseCopy]:
 
 
 def swapped_changes(logs: Logs) -> Iterator[FalseCopy]:
-    """Two changes of the election state that follow each other have changed places."""
+    """Two consecutive changes of the election state have changed places."""
     yield from _swapped(logs, "swapped changes", " ELECTION_STATE_CHANGE ")
 
 
@@ -140,7 +139,7 @@ def _swapped(logs: Logs, kind: str, event: str) -> Iterator[FalseCopy]:
 
 
 def swapped_states(logs: Logs) -> Iterator[FalseCopy]:
-    """Two changes of the module's state that follow each other have changed places."""
+    """Two consecutive changes of the module's state have changed places."""
     yield from _swapped(logs, "swapped states", " STATE_CHANGE ")
 
 
@@ -154,7 +153,7 @@ def false_roles(logs: Logs) -> Iterator[FalseCopy]:
 
 
 def deep_cuts(logs: Logs) -> Iterator[FalseCopy]:
-    """A log is cut below what its member knows to be committed."""
+    """A log is truncated below the position that its member knows to be committed."""
     for member_id, index, line in _places(logs, "CLUSTER: TRUNCATE_LOG_ENTRY "):
         yield _copy(logs, "deep cut", member_id, index, with_number(line, "newPosition", 32))
 
@@ -182,7 +181,7 @@ KINDS: Final[dict[str, Callable[[Logs], Iterator[FalseCopy]]]] = {
 
 
 def spread(copies: Iterator[FalseCopy], count: int) -> list[FalseCopy]:
-    """At most so many of the copies, over the whole of the logs."""
+    """At most ``count`` of the copies, spread over the whole logs."""
     found = list(copies)
     step = max(1, -(-len(found) // count))
     return found[::step]

@@ -29,7 +29,7 @@ def log_entries(capture: Path, member: int) -> list[list[str]]:
 
 
 def field_of(entry: list[str], name: str) -> int:
-    """A number of a printed entry."""
+    """The number in a field of a printed entry."""
     return int(next(word for word in entry if word.startswith(f"{name}=")).partition("=")[2])
 
 

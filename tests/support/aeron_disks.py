@@ -116,7 +116,7 @@ def write_log(terms: Iterable[Term], log: bytes = b"") -> bytes:
 
 
 def with_message(log: bytes, term: int, payload: bytes, session: int = 1) -> bytes:
-    """A log with one session message more."""
+    """A log with one session message appended."""
     found = bytearray(log)
     header = SessionMessageHeader(term, session, TIME + len(found), payload)
     _append(found, message(header))

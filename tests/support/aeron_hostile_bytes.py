@@ -1,5 +1,7 @@
-"""Bytes that no logger writes, drawn from a seed: random ones, and lines of real logs of all
-releases, spoilt in the ways of disks, editors, encodings and people with bad intentions.
+"""Bytes that no logger writes, drawn from a seed.
+
+They are random bytes, and lines of real logs of all releases, damaged as by disks, editors,
+encodings and attackers.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _PIECES: Final = (
 
 @cache
 def _lines() -> tuple[bytes, ...]:
-    """Some lines of each member of each release's capture: all events, and what stands between."""
+    """A line of each kind from the captures of each release: all events, and other lines."""
     found: dict[bytes, bytes] = {}
     for run in RELEASES:
         for log in sorted(run.glob("member-*.log.gz")):
@@ -52,7 +54,7 @@ def _log(random: Random) -> bytes:
 
 
 def _with_number(random: Random) -> bytes:
-    """A value of a line is another one."""
+    """A value of a line is replaced."""
     log = _log(random)
     if not (at := [k for k in range(len(log)) if log[k : k + 1] == b"="]):
         return log
@@ -64,7 +66,7 @@ def _with_number(random: Random) -> bytes:
 
 
 def _with_pieces(random: Random) -> bytes:
-    """Pieces of lines stand where none belong."""
+    """Pieces of lines are inserted at wrong places."""
     log = _log(random)
     for _ in range(random.choice((1, 3, 12))):
         at = random.randrange(len(log) + 1)
@@ -106,7 +108,7 @@ _KINDS: Final[tuple[Callable[[Random], bytes], ...]] = (
 
 
 def hostile_files(seed: int, count: int) -> Iterator[bytes]:
-    """So many files' contents."""
+    """The contents of ``count`` files."""
     for number in range(count):
         random = Random(f"{seed} {number}")
         yield random.choice(_KINDS)(random)

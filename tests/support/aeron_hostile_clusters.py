@@ -1,6 +1,6 @@
-"""Logs of whole clusters that nobody's cluster wrote: pieces of captured ones, spoilt from a seed.
+"""Logs of whole clusters that no cluster wrote: pieces of captured ones, damaged from a seed.
 
-Each is a folder's worth of files, by name. What is spoilt is small, so that many can be tried: a
+Each cluster is the files of one folder, by name. The pieces are small, so that many can be tried: a
 stretch of a capture with its beginning, of one to all members, of all releases.
 """
 
@@ -54,7 +54,7 @@ def _lines(log: Path) -> Lines:
 
 
 def _excerpt(random: Random) -> Cluster:
-    """The beginnings of one captured cluster's logs, or a stretch of each somewhere else."""
+    """The beginnings of one captured cluster's logs, or another stretch of each."""
     size = random.choice((3, 12, 30, 60))
     found = {}
     share = random.random() if random.random() < 0.4 else 0.0
@@ -65,7 +65,7 @@ def _excerpt(random: Random) -> Cluster:
 
 
 def _spoil_number(random: Random, line: bytes, other: bytes) -> bytes:
-    """A line with one number as another line has it, a little off, or one of the worst."""
+    """A line with one number changed: to that of another line, a little, or to an extreme one."""
     found, others = list(re.finditer(rb"\d+", line)), re.findall(rb"\d+", other)
     if not found:
         return line
@@ -106,7 +106,7 @@ def _spoiled_line(random: Random, kind: str, line: bytes, lines: Lines) -> Lines
 
 
 def _spoil_block(random: Random, kind: str, lines: Lines) -> None:
-    """Spoil the order of lines."""
+    """Delete, repeat or move a block of lines, or change their order."""
     at = random.randrange(len(lines))
     end = at + random.choice((1, 1, 2, 5, 20))
     block = lines[at:end]
@@ -125,7 +125,7 @@ def _spoil_block(random: Random, kind: str, lines: Lines) -> None:
 
 
 def _spoil_files(random: Random, kind: str, cluster: Cluster, i: int) -> None:
-    """Spoil what is in which file."""
+    """Damage whole files: swap, replace, empty, remove, encode or cut them, or drop an event."""
     lines = cluster[i]
     match kind:
         case "swap":
@@ -175,7 +175,7 @@ def hostile_cluster(seed: str) -> Files:
 
 
 def hostile_clusters(seed: int, count: int) -> Iterator[Files]:
-    """The files of so many folders."""
+    """The files of ``count`` folders."""
     for number in range(count):
         yield hostile_cluster(f"{seed} {number}")
 

@@ -1,4 +1,4 @@
-"""Writing event logs of Aeron by hand, and reading bytes with the parser in one go."""
+"""Write event logs of Aeron by hand, and read bytes with the parser in one call."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def text(*lines: str) -> bytes:
 
 
 def read(*files: bytes, pieces: int = 0) -> tuple[list[LogRecord], LogParser]:
-    """Read the files of one member, whole or in pieces of so many bytes."""
+    """Read the files of one member, whole or in pieces of ``pieces`` bytes."""
     parser = LogParser()
     records = []
     for number, data in enumerate(files):

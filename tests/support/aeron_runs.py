@@ -1,5 +1,6 @@
-"""Captured logs that tests import, wherever they are, and how alignments are checked without the
-checker: each step against the core, each receipt against its send.
+"""Captured logs that tests import, and a check of alignments that does not use the checker.
+
+The check compares each step with the core, and each receipt with its send.
 """
 
 from __future__ import annotations
@@ -57,11 +58,13 @@ LOST_REPORT = _LOST / "1.51.0-last-report-before-a-kill"
 """The beginning of a capture in which a killed leader's last line is missing."""
 
 KILLED_WITHIN_A_STEP = _LOST / "1.53-killed-within-a-step"
-"""The beginning of one in which a member is killed within a step, and another never starts."""
+"""The beginning of a capture: one member is killed within a step, and another never starts."""
 
 PAUSED = _ROOT / "tests" / "captures" / "hazards" / "1.53-two-leaders-after-pauses"
 REPLAYED = _ROOT / "tests" / "captures" / "hazards" / "1.52.2-replay-in-an-older-term"
-"""A leader of an older term replays what the next term lacks; production's events."""
+"""A leader of an older term replays entries that the next term lacks. The capture has only the
+events that production enables.
+"""
 
 OLD_LOG = _ROOT / "tests" / "captures" / "hazards" / "1.51.0-commit-by-an-old-log"
 """The beginning of a capture without the events that production disables, up to hazard HZ1."""
@@ -70,7 +73,7 @@ BOUND_WITHIN = _ROOT / "tests" / "captures" / "hazards" / "1.52.2-bound-within-a
 """The beginning of a capture in which hazard HZ1 lets a replay end within an entry."""
 
 FINDING = _ROOT / "samples" / "aeron-hz6"
-"""The captured cluster on which a safety property did not hold."""
+"""The captured cluster in which a safety property was violated."""
 
 MORE_RELEASES = OTHERS.parent / "aeron-captures"
 """More captured clusters of several releases, on machines that have them."""
@@ -83,7 +86,7 @@ def release_logs(name: str) -> Path:
 
 
 def captures() -> list[Path]:
-    """The folder of each captured scenario: the committed ones, and more where there are."""
+    """The folder of each captured scenario: the committed ones, and more on some machines."""
     found: dict[str, Path] = {}
     for folder in _FOLDERS:
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -108,19 +111,19 @@ def more_captures() -> list[Path]:
 
 
 def with_truth(name: str) -> list[Path]:
-    """Captured scenarios of which there is a file that tells what was really there."""
+    """Captured scenarios that have a file ``name`` with the true state of the cluster."""
     return [path for path in captures() if truth_of(path, name).is_file()]
 
 
 def truth_of(path: Path, name: str) -> Path:
-    """A file that tells what was really there in a captured scenario; or where it would be."""
+    """The path of the file with the true state of a captured scenario, which need not exist."""
     places = [folder / path.name / name for folder in _FOLDERS]
     return next((place for place in places if place.is_file()), places[-1])
 
 
 @dataclass(frozen=True)
 class Aligned:
-    """An alignment, and what each member does in it."""
+    """An alignment, and the steps of each member in it."""
 
     found: Alignment
     members: dict[int, DrivenMember]
@@ -157,7 +160,7 @@ def lines_of_logs(path: Path) -> dict[int, MemberLines]:
 
 
 def import_records(logs: ClusterLogs, out: Path) -> ImportSummary:
-    """Write the run of logs that are in memory, and say what became of them."""
+    """Import logs that are in memory: write the run, and give the summary."""
     with closing(RunWriter(out)) as run:
         found = align(logs, run.write)
         releases = releases_of(logs)
@@ -185,7 +188,7 @@ def lines_of(path: Path, member_id: int) -> tuple[str, ...]:
 
 
 def write_logs(folder: Path, logs: Mapping[int, list[str]]) -> Path:
-    """Write logs as a cluster leaves them."""
+    """Write logs in a folder as a cluster does."""
     folder.mkdir(parents=True)
     for member_id, lines in logs.items():
         (folder / f"member-{member_id}.log").write_text("\n".join(lines) + "\n")
@@ -193,7 +196,7 @@ def write_logs(folder: Path, logs: Mapping[int, list[str]]) -> Path:
 
 
 def logs_of_nodes(lines: Mapping[int, list[LogRecord]]) -> ClusterLogs:
-    """The logs that a made-up cluster has written."""
+    """The logs of an invented cluster."""
     members = {
         i: MemberLog(i, (Path(f"member-{i}.log"),), list(found), named=members_named(found))
         for i, found in lines.items()
@@ -204,8 +207,9 @@ def logs_of_nodes(lines: Mapping[int, list[LogRecord]]) -> ClusterLogs:
 def wrong_steps(found: Aligned, taken: Collection[LogRecord] = ()) -> list[str]:
     """The steps of an alignment that the core does not take, and receipts without a send.
 
-    A leader can have sent a commit position after a report whose line is among those ``taken`` out
-    of its log. A receipt of that commit position needs no send, if it is said to come from a gap.
+    ``taken`` are the lines that the test removed from logs. If one of them is a report of a
+    position, the leader may have sent a commit position after it. A receipt of this commit position
+    needs no send if the alignment attributes it to a gap.
     """
     reports = {
         (one.member_id, one.leadership_term_id, one.log_position)

@@ -1,20 +1,22 @@
-"""Whole simulated clusters, with the logs that Aeron's logging agent would have written of them.
+"""Whole simulated clusters, with the logs that Aeron's logging agent would write for them.
 
-A run of `canvass.simulation` is watched step by step; what each member of it would have logged is
-written here, in the order and with the fields that captured logs show. The steps that were really
-taken are kept as the truth. Nothing here reads a log.
+A run of `canvass.simulation` is watched step by step. This module writes what each member would
+have logged, in the order and with the fields that captured logs show. It keeps the steps that the
+members took as the truth. Nothing here reads a log.
 
-What Aeron has no counterpart of is left out: its transport drops no single message, so that no
-message between members is lost but by cuts; no member loses its disk for good; the revision is one
-without hardenings. A simulated leader that shuts the cluster down sends the termination position
-some milliseconds after it has appended the request for a snapshot, and Aeron's leader at once: so
-the lines of that request come when the position is sent. That a member whose module is TERMINATING
-stays so when it comes into an election follows from Aeron's source, as do the places of `rollback`
+Simulated faults without a counterpart in Aeron are left out. Aeron's transport drops no single
+message, so only cuts lose messages between members. No member loses its disk for good. The revision
+has no hardenings.
+
+A simulated leader that shuts the cluster down sends the termination position some milliseconds
+after it has appended the request for a snapshot. Aeron's leader sends it at once, so the lines of
+that request are written when the position is sent. A member whose module is TERMINATING keeps this
+state when it enters an election. This follows from Aeron's source, as do the places of `rollback`
 lines: no captured log shows them.
 
-A cut loses its messages for good here, where a connection of Aeron's repeats them when a short cut
-ends. So if a cut in one direction ends before the receiver has missed its leader, the importer
-rightly says that lines are missing (seed 7009 of `cut-logs`).
+Messages that a cut loses are lost for good here, but Aeron's connection repeats them when a short
+cut ends. So if a cut in one direction ends before the receiver has missed its leader, the importer
+rightly reports that lines are missing (seed 7009 of `cut-logs`).
 """
 
 from __future__ import annotations
@@ -53,10 +55,10 @@ CAPTURED: Final = Timing(
 DEFAULTS: Final = replace(
     CAPTURED, leader_heartbeat_timeout_ns=10 * SECOND_NS, startup_canvass_timeout_ns=60 * SECOND_NS
 )
-"""Aeron's own."""
+"""Aeron's default timeouts."""
 
 LINE_NS: Final = 200
-"""Between two lines that a member writes without a pause, at least."""
+"""The least time between two lines that a member writes without a pause."""
 _WALL_MS: Final = 1_767_000_000_000
 _ORIGIN_NS: Final = 1_000 * SECOND_NS
 _STREAM_ENDED: Final = "log recording stopped: eos=true"
@@ -64,7 +66,7 @@ _STREAM_ENDED: Final = "log recording stopped: eos=true"
 
 @dataclass(frozen=True)
 class Taken:
-    """A step that was really taken."""
+    """A step that a member took."""
 
     time: int
     action: str
@@ -78,7 +80,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A step as the simulator saw it once it was done, and the module's state then."""
+    """A step as the simulator saw it after it was taken, and the module's state at that time."""
 
     action: str
     outcome: Outcome
@@ -115,7 +117,7 @@ class _Keeper:
 
 
 class _Watched(Monitors):
-    """Keeps what it looks at."""
+    """Monitors that keep the steps that they look at."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         super().__init__(cluster.events)
@@ -139,16 +141,16 @@ class _Watched(Monitors):
 
 @dataclass
 class SimulatedLogs:
-    """A simulated run and the logs of it.
+    """A simulated run and its logs.
 
     Parameters
     ----------
     options, result
-        Of the run.
+        The options and the result of the run.
     steps
-        What each member really did.
+        The steps that each member took.
     lines
-        What each member logged.
+        The lines that each member logged.
     """
 
     options: Options
@@ -156,21 +158,21 @@ class SimulatedLogs:
     steps: dict[int, list[Taken]]
     lines: dict[int, list[LogRecord]]
     lost: list[LogRecord] = field(default_factory=list)
-    """The lines that kills have taken."""
+    """The lines that were lost by kills."""
 
 
 def calm(options: Options) -> Options:
-    """Nothing befalls the cluster."""
+    """The cluster has no faults."""
     return replace(options, faults=Faults())
 
 
 def pauses(options: Options) -> Options:
-    """Members stand still, for longer and shorter than their leader may be silent."""
+    """Members pause, for more and for less than the heartbeat timeout of a leader."""
     return replace(options, faults=Faults(pause_mean=600))
 
 
 def partitions(options: Options) -> Options:
-    """Links are cut in all the ways there are."""
+    """Links are cut in all possible ways."""
     kinds = ("isolate", "split", "one way")
     return replace(options, faults=Faults(cut_mean=1_000, cut_kinds=kinds))
 
@@ -212,9 +214,9 @@ def simulate(options: Options, *, lost_ns: int = 0) -> SimulatedLogs:
     Parameters
     ----------
     options
-        Of the run.
+        The options of the run.
     lost_ns
-        A kill takes the lines of the last so many nanoseconds at most.
+        A kill loses at most the lines of this many last nanoseconds.
     """
     keepers = [_Keeper() for _ in range(options.member_count)]
     simulator = Simulator(options, keepers)
@@ -230,20 +232,23 @@ def simulate(options: Options, *, lost_ns: int = 0) -> SimulatedLogs:
 
 
 def _clears_decks(taken: Taken, before: Member) -> bool:
-    """Whether a step is or holds that of INIT."""
+    """Whether a step begins an election, or leaves INIT."""
     old, new = before.election_state, taken.state.election_state
     begins = old is ElectionState.CLOSED is not new
     return begins or (old is ElectionState.INIT is not new)
 
 
 def _join_printed(old: str, before: Member, shown: Member) -> Member:
-    """The state whose catch-up position a change prints: INIT and CANVASS forget it afterwards."""
+    """The state whose catch-up position is printed with a change of the election state.
+
+    INIT and CANVASS reset the position only after the line is printed.
+    """
     forgets = shown.election_state in (ElectionState.INIT, ElectionState.CANVASS)
     return before if forgets and old != "INIT" else shown
 
 
 def record_truth(options: Options, folder: Path) -> None:
-    """Record a run as what it was, for the checker."""
+    """Record a simulated run with its true steps, for the checker."""
     run = Run.of(options.rules, "simulated", {"kind": "simulation"})
     with RunRecorder(folder, run, flush=False) as recorder:
         Simulator(options, [recorder.member(i) for i in range(options.member_count)]).run()
@@ -327,7 +332,7 @@ class _Writer:
         self._state("ACTIVE", "started")
 
     def _kill(self) -> None:
-        """Take the last lines of a life that has ended by itself."""
+        """Remove the last lines of a process that was killed."""
         since = self._last_time() - self._rng.randint(0, self._lost_ns)
         while self._lost_ns and len(self.lines) > 1 and self.lines[-1].time_ns > since:
             if isinstance(self.lines[-1], ProcessStart):
@@ -446,7 +451,7 @@ class _Writer:
         self._acks += 1
 
     def _acknowledge(self, after: Member, seen: _Seen | None) -> None:
-        """Write what services acknowledge in a step, which waits for them."""
+        """Write the services' acknowledgements in a step that waits for them."""
         for effect in () if seen is None else seen.outcome.effects:
             match effect:
                 case effects.JoinLog(position) | effects.StartReplay(position, _):
@@ -472,7 +477,7 @@ class _Writer:
             self._state(new, f"ReplayClusterAction.{new}")
 
     def _end_shutdown(self, *, is_sent: bool) -> None:
-        """Write the lines that wait for the termination position, or take them back."""
+        """Write the lines that wait for the termination position, or discard them."""
         held, self._held = self._held, None
         for kind, values, named in held or ():
             if is_sent:
@@ -481,13 +486,13 @@ class _Writer:
             self._module = "ACTIVE"
 
     def _control(self, seen: _Seen | None) -> str:
-        """The state of the module after a step, as Aeron has it: what ends a cluster stays."""
+        """The state of Aeron's module after a step; TERMINATING stays."""
         if seen is None or seen.control is None or self._module == "TERMINATING":
             return self._module
         return seen.control.name
 
     def _roll_back(self, seen: _Seen | None) -> None:
-        """Undo what was appended and may never be committed: within INIT."""
+        """Write the state change with which INIT undoes appends that may never be committed."""
         new = self._control(seen)
         if new != self._module:
             self._state(new, "rollback")

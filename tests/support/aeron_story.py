@@ -1,4 +1,4 @@
-"""Event logs of Aeron 1.52 made up line by line, as a public issue describes what happened."""
+"""Event logs of Aeron 1.52 that are invented line by line, from the story in a public issue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _HEADER = "2026-01-31 10:20:{:06.3f}+0000, enabled loggers: {{CLUSTER: version=1
 
 
 class StoryLog:
-    """The log of one member; times are seconds of the host's clock."""
+    """The log of one member; times are seconds of the host's clock.
+
+    Each method writes the lines of one event.
+    """
 
     def __init__(self, member_id: int) -> None:
         self.member_id = member_id
@@ -67,17 +70,17 @@ class StoryLog:
             )
 
     def canvassed(self, at: float, by: int, log: tuple[int, int]) -> None:
-        """A canvass position comes."""
+        """A canvass position is received."""
         fields = f"logLeadershipTermId={log[0]} logPosition={log[1]} leadershipTermId={log[0]}"
         self.event(at, "CANVASS_POSITION", f"{fields} followerMemberId={by} protocolVersion=1.0.0")
 
     def asked(self, at: float, by: int, term: int, log: tuple[int, int]) -> None:
-        """A request for a vote comes."""
+        """A request for a vote is received."""
         fields = f"logLeadershipTermId={log[0]} logPosition={log[1]} candidateTermId={term}"
         self.event(at, "REQUEST_VOTE", f"{fields} candidateId={by} protocolVersion=1.0.0")
 
     def voted(self, at: float, by: int, term: int, log: tuple[int, int], vote: bool) -> None:
-        """An answer to the member's own request comes."""
+        """A vote for the member's own request is received."""
         self.event(
             at,
             "VOTE",
@@ -88,7 +91,7 @@ class StoryLog:
     def announced(
         self, at: float, leader: int, term: int, about: int, base: int, *, commit: int = 0
     ) -> None:
-        """A new leadership term comes, whose log of the term before it ends at its base."""
+        """A new leadership term is received; the log of the term before it ends at its base."""
         self.event(
             at,
             "NEW_LEADERSHIP_TERM",
@@ -100,12 +103,12 @@ class StoryLog:
         )
 
     def committed(self, at: float, leader: int, term: int, position: int) -> None:
-        """A commit position comes."""
+        """A commit position is received."""
         fields = f"leadershipTermId={term} logPosition={position} leaderId={leader}"
         self.event(at, "COMMIT_POSITION", fields)
 
     def appended(self, at: float, by: int, term: int, position: int) -> None:
-        """An append position comes."""
+        """An append position is received."""
         fields = f"leadershipTermId={term} logPosition={position} followerMemberId={by}"
         self.event(at, "APPEND_POSITION", f"{fields} flags=0b00000000")
 
@@ -116,7 +119,7 @@ class StoryLog:
 
 
 def lead(leader: StoryLog, followers: Iterable[StoryLog], begin: float, until: float) -> None:
-    """A leader of term 0 that all know from the start, with heartbeats of 200 ms until an end."""
+    """Elect a leader of term 0 at once; it sends heartbeats every 200 ms until a time."""
     members = [leader, *followers]
     for member in members:
         member.start(begin)
@@ -141,7 +144,7 @@ def lead(leader: StoryLog, followers: Iterable[StoryLog], begin: float, until: f
 
 
 def write_story(folder: Path, logs: Iterable[StoryLog]) -> Path:
-    """Write the logs as a cluster leaves them."""
+    """Write the logs in a folder as a cluster does."""
     folder.mkdir(parents=True, exist_ok=True)
     for log in logs:
         (folder / f"member-{log.member_id}.log").write_text("\n".join(log.lines) + "\n")

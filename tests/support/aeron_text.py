@@ -1,6 +1,4 @@
-"""The lines that Aeron writes of records: as the agents of 1.43 to 1.52 print them, and as the
-logger built into 1.53 does. Reading is the parser's.
-"""
+"""Write log records as lines of Aeron: of the agents of 1.43 to 1.52, and of 1.53's own logger."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ _ORDER_1_53: Final = {
         "timeUnit", "appVersion",
     )
 }  # fmt: skip
-"""Where 1.53 prints the fields in another order."""
+"""The order of the fields in events that 1.53 prints in another order."""
 
 
 def _stamp(time_ns: int) -> str:
@@ -39,7 +37,7 @@ def _stamp(time_ns: int) -> str:
 
 
 def _values(row: EventType, record: ClusterEvent) -> list[tuple[Field, tuple[object, ...]]]:
-    """The fields of an event with what the record has of each: two values of a pair."""
+    """The fields of an event with the record's values of each; a pair has two values."""
     values = iter([getattr(record, name) for name in record.__struct_fields__[4:]])
     return [
         (field, (next(values), next(values)) if field.kind in PAIRS else (next(values),))
@@ -83,7 +81,7 @@ def _built_in(field: Field, values: tuple[object, ...]) -> str:
 
 
 def line_of(release: Release) -> Callable[[LogRecord], str]:
-    """How a release prints lines; the lengths in brackets are not looked at by anybody."""
+    """The function that prints lines as a release does; no reader looks at lengths in brackets."""
     return line_of_1_53 if release >= BUILT_IN else partial(_line_of_agent, release)
 
 
@@ -93,7 +91,7 @@ def _line_of_agent(release: Release, record: LogRecord) -> str:
         return _header(record) + (loggers if release >= NAMED else "")
     assert isinstance(record, ClusterEvent)
     row = _BY_RECORD[type(record)]
-    # Of one event the agent prints the version as the number that it is encoded in.
+    # In one event, the agent prints a version as the number that encodes it.
     printed = _built_in if row.name in _ORDER_1_53 else _agent
     fields = " ".join(
         f"reason={values[0]}"

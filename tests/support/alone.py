@@ -31,7 +31,7 @@ from canvass.transport.messages import (
 
 
 class Alone:
-    """A cluster of one member, with what it sends to clients."""
+    """A cluster of one member, with the messages that it sends to clients."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Alone:
         return [one.action.name for one in found if isinstance(one, ClusterActionRequest)]
 
     def answered(self) -> int:
-        """How many requests were answered, if they were offered in order: the last one's number."""
+        """The number of answered requests, if they were offered in order."""
         return max(
             (
                 REQUEST.unpack_from(one.payload)[1]

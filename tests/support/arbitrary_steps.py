@@ -1,7 +1,7 @@
-"""Steps of the core drawn at random: any state of the right types, and an input that fits.
+"""Random steps of the core: any state of the right types, and an input that fits.
 
-Most of these states no run reaches. That is meant: what is asked of the core here holds for any
-state, and a rule that is broken shows sooner. Numbers are small, so that they often meet.
+No run reaches most of these states. This is intended: the tested properties hold for any state, and
+a broken rule shows sooner. Numbers are small, so that they are often equal.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ class Draw:
 
 
 def arbitrary_steps(seed: int, rules: Rules, count: int) -> Iterator[Given]:
-    """So many steps, each action as often as any other."""
+    """``count`` steps; each action is equally likely."""
     draw, names = Draw(Random(seed), rules), tuple(ACTIONS)
     for k in range(count):
         yield draw.step(names[k % len(names)])

@@ -1,4 +1,4 @@
-"""A running server of ``canvass browse`` for tests, and ways to ask it, politely or not."""
+"""A running server of ``canvass browse`` for tests, and ways to send it requests or any bytes."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ class Asked:
         return socket.create_connection((LOOPBACK, self.port), timeout=120)
 
     def send(self, data: bytes) -> bytes:
-        """Send bytes, whatever they are, and give what comes back until the connection ends."""
+        """Send any bytes, and give the answer until the connection ends."""
         with self.connect() as opened:
-            # Closed while we are talking: then what it said before is what counts.
+            # The server may close the connection meanwhile; then its answer so far counts.
             with suppress(ConnectionError):
                 opened.sendall(data)
             return read_all(opened)
@@ -142,13 +142,13 @@ def serving(
     Parameters
     ----------
     paths
-        To be opened; nothing else is.
+        The paths to open.
     lookup
-        Who decides steps; the core by default, which is quick.
+        Decides steps; the core by default, which is fast.
     sources
-        To be added as they are.
+        Further sources, which are added unchanged.
     files
-        The page.
+        The files of the page.
     """
     opener = Opener(Checker(lookup or core_lookup()))
     store = Store()

@@ -1,6 +1,6 @@
-"""The browser that drives the page: where it is, and what is said when it or the page is not there.
+"""The browser for tests of the page: its path, and the message if it or the page is missing.
 
-Nothing of Playwright is imported here: who asks for it starts an event loop.
+This module does not import Playwright, which would start an event loop.
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ UNBUILT: Final = "the page is not built: `make page`"
 
 
 def chromium() -> str | None:
-    """Where Chromium is."""
+    """The path of Chromium; None if it is not installed."""
     named = os.environ.get("CANVASS_CHROMIUM")
     return named or shutil.which("chromium") or shutil.which("chromium-browser")

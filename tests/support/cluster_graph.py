@@ -1,4 +1,4 @@
-"""A state graph of a cluster without TLC: one member asks the other one for its vote."""
+"""A state graph of a cluster, made without TLC: one member requests the vote of the other one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_cluster_graph(folder: Path) -> None:
     for state in states:
         for member in state["member"].values():
             member |= {"role": "FOLLOWER", "moduleLeadershipTermId": 0}
-        # A function of 1 alone would be a sequence in TLA+.
+        # A function whose domain is {1} would be a sequence in TLA+.
         for name, queues in state["channel"].items():
             queues.setdefault(name, [])
     for member in states[-1]["member"].values():

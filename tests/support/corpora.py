@@ -9,7 +9,7 @@ from canvass.selftest.runs import record_run
 
 
 def record_runs(root: Path, runs: int, steps: int, *, members: int = 3) -> Path:
-    """Record runs of random clusters, each under a folder of its own; give the corpus."""
+    """Record runs of random clusters, each in its own folder; give the corpus."""
     root.mkdir(parents=True)
     rules = Rules(members, "1.50")
     for seed in range(runs):

@@ -1,4 +1,4 @@
-"""Ways to corrupt a recorded run: each takes a good run folder and spoils it in one respect."""
+"""Ways to corrupt a recorded run: each makes one thing wrong in the streams of a good run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def renumber(lines: list[Line]) -> None:
 
 
 def commit_too_far(streams: Streams) -> None:
-    """A follower processes more than it knows to be committed, and says so from then on."""
+    """A follower processes more than it knows to be committed, and keeps the wrong position."""
     member, place, line = list(events(streams, "ConsumeLog"))[4]
     for later in streams[member][place:]:
         if later["state"]["commitPosition"] == line["state"]["commitPosition"]:
@@ -72,26 +72,26 @@ def vote_without_disk(streams: Streams) -> None:
 
 
 def untouched_field(streams: Streams) -> None:
-    """A field changes in a step that has nothing to do with it, and changes back."""
+    """A field changes in a step whose action may not change it, and changes back afterwards."""
     _, _, line = list(events(streams, "UpdateFollowerPosition"))[2]
     line["state"]["snapshotLogPosition"] += 32
 
 
 def event_dropped(streams: Streams) -> None:
-    """An event is missing, and its number with it."""
+    """An event is missing, which leaves a gap in the numbers."""
     member, place, _ = list(events(streams, "RecordLog"))[2]
     del streams[member][place]
 
 
 def event_dropped_unseen(streams: Streams) -> None:
-    """An event is missing, and the numbers do not tell."""
+    """An event is missing, and the numbers of the others have no gap."""
     member, place, _ = list(events(streams, "RecordLog"))[2]
     del streams[member][place]
     renumber(streams[member])
 
 
 def events_swapped(streams: Streams) -> None:
-    """Two steps of a member that follow each other stand in the other order."""
+    """Two consecutive steps of a member are in the wrong order."""
     member, place, _ = list(events(streams, "RecordLog"))[2]
     lines = streams[member]
     lines[place - 1], lines[place] = lines[place], lines[place - 1]
@@ -99,7 +99,7 @@ def events_swapped(streams: Streams) -> None:
 
 
 def event_duplicated(streams: Streams) -> None:
-    """A receipt stands in the stream twice."""
+    """A receipt is in the stream twice."""
     member, place, line = next(events(streams, "OnCommitPosition"))
     streams[member].insert(place, json.loads(json.dumps(line)))
     for copy in streams[member][place : place + 1]:
@@ -132,7 +132,7 @@ def message_sent_twice(streams: Streams) -> None:
 
 
 def message_from_nowhere(streams: Streams) -> None:
-    """A message is received that nobody sent: its send is gone from the sender's stream."""
+    """A message is received that nobody sent: its send is removed from the sender's stream."""
     _, _, line = next(events(streams, "OnCommitPosition"))
     for other in streams[line["input"]["from"]]:
         other["sends"] = [s for s in other["sends"] if s["id"] != line["input"]["id"]]
@@ -190,7 +190,7 @@ def recorded_from_nowhere(streams: Streams) -> None:
     line["input"]["position"] = far
     line["state"]["recordedPosition"] = far
     line.pop("logChecksums", None)
-    # What others received of the steps now missing was never sent.
+    # The messages of the removed steps are not sent now: a stream ends where it receives one.
     sent = {s["id"] for k in streams[member] for s in k["sends"]}
     for lines in streams.values():
         for number, other in enumerate(lines):

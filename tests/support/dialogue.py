@@ -1,7 +1,7 @@
 """The commands of a scenario.
 
-A `Dialogue` holds a world and runs commands; what comes back is the text that the scenario is
-compared with. Each verb is a method whose first line says how it is written.
+A `Dialogue` has a world and runs commands. A scenario is compared with its output. Each verb is a
+method; the first line of its docstring shows how the command is written.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from support.scenario_language import (
 )
 
 BY_HAND = 1 << 40
-"""Messages made by hand are numbered from here on."""
+"""The first number of messages that a scenario makes by hand."""
 
 
 def entries_text(log: tuple[TermEntry, ...]) -> str:
@@ -73,7 +73,7 @@ def _effect(effect: Effect) -> str:
 
 
 def effect_lines(sequence: tuple[Effect, ...]) -> Iterator[str]:
-    """The effects of a step in order; equal messages to several members take one line."""
+    """The effects of a step in order; equal messages to several members are one line."""
 
     def kind(effect: Effect) -> object:
         return effect.message if isinstance(effect, Send) else effect
@@ -89,7 +89,7 @@ def effect_lines(sequence: tuple[Effect, ...]) -> Iterator[str]:
 
 
 def step_lines(taken: AttemptedStep) -> Iterator[str]:
-    """A step: who did what, and what had to happen."""
+    """A step: its member, its cause and its effects."""
     message = taken.input.message
     cause = taken.action if message is None else f"<- {said(message)}"
     if taken.outcome is None:
@@ -148,7 +148,7 @@ def _more(s: Member) -> Iterator[str]:
 
 
 def member_lines(i: int, s: Member) -> Iterator[str]:
-    """The state of a member, as far as it is not null; what it knows of the others below it."""
+    """The fields of a member's state that are not null; below them its records of the others."""
     if s.module_state is ModuleState.CLOSED:
         disk = place(last_term(s.recording_log), s.recorded_position)
         yield f"{i} DOWN  log={disk} candidate={number(s.persisted_candidate_term_id)}"
@@ -185,7 +185,7 @@ class Dialogue:
         self._recorders = recorders
         self._world: World | None = None
         self.by_hand = 0
-        """How many messages no member of this world has sent."""
+        """The number of messages that were made by hand: no member of this world has sent them."""
         self._verbs: dict[str, Callable[[Command], None]] = {
             "cluster": self._cluster,
             "disk": self._disk,
@@ -254,19 +254,19 @@ class Dialogue:
             raise ScenarioError(f"{line!r} cannot be carried out: {error}") from error
 
     def _print_steps_from(self, first: int) -> None:
-        """Print the steps taken since."""
+        """Print the steps from number ``first`` on."""
         for taken in self.world.steps[first:]:
             self._lines += step_lines(taken)
 
     def _each(self, read: Command) -> Iterator[int]:
-        """The members that a command names; what is said of them is left out."""
+        """The members that a command names, without its other words."""
         everybody = range(self.world.rules.member_count)
         for word in read.words:
             if word not in _FACTS:
                 yield from everybody if word == "all" else (integer(word),)
 
     def _cluster(self, read: Command) -> None:
-        """``cluster 3 1.50 [appointed=0] [event=96]``: begin with members that have empty disks."""
+        """``cluster 3 1.50 [appointed=0] [event=96]``: make members with empty disks."""
         count, revision = read.words
         rules = Rules.of(revision, int(count), integer(read.values.get("appointed", "-")))
         if "hardening" in read.values:
@@ -281,11 +281,11 @@ class Dialogue:
         )
 
     def _disk(self, read: Command) -> None:
-        """``disk 0 terms=0:0-2848,1:2848- recorded=4064``: lay down what members find on disk.
+        """``disk 0 terms=0:0-2848,1:2848- recorded=4064``: set the content of members' disks.
 
-        May be followed by ``candidate=1``, ``snapshot=0:0:96`` and ``log=...``. Each term has its
-        base and, if it is closed, its end. What the log holds follows from that and ``recorded``,
-        unless ``log`` says otherwise in the same way.
+        Optional: ``candidate=1``, ``snapshot=0:0:96`` and ``log=...``. Each term has its base and,
+        if it is closed, its end. The content of the log follows from the terms and ``recorded``,
+        unless ``log`` gives other terms in the same notation.
         """
         terms = tuple(_entries(read.values.get("terms", "")))
         recorded = read.integer("recorded") or 0
@@ -306,12 +306,12 @@ class Dialogue:
             self.world.set_disk(i, found, log)
 
     def _start(self, read: Command) -> None:
-        """``start 0 1 ...``: start members, or restart them, on what is on disk."""
+        """``start 0 1 ...``: start or restart members from their disks."""
         for i in self._each(read):
             self.world.start(i)
 
     def _crash(self, read: Command) -> None:
-        """``crash 0 1 ...``: end members without notice."""
+        """``crash 0 1 ...``: kill members."""
         for i in self._each(read):
             self.world.crash(i)
 
@@ -333,8 +333,8 @@ class Dialogue:
     def _tick(self, read: Command) -> None:
         """``tick 0 1 [interval] [commit] [timeout]``: one duty cycle of each member.
 
-        It is the step of the election state, or the report or commit if it is closed. May be
-        followed by ``active=0,1``, ``accepted=1`` and ``position=96``.
+        The step is that of the election state; after the election it is a follower's report or a
+        leader's commit. Optional: ``active=0,1``, ``accepted=1`` and ``position=96``.
         """
         first = len(self.world.steps)
         for i in self._each(read):
@@ -363,8 +363,8 @@ class Dialogue:
     def _by_hand(self, j: int, message: Message, active: frozenset[int]) -> None:
         """Let member ``j`` handle a message that no member of this world has sent.
 
-        In a recording it bears a number beyond all that its sender has recorded, as if that had
-        gone on.
+        In a recording, its number is larger than all numbers that its sender has recorded, as if
+        the sender had sent it later.
         """
         self.by_hand += 1
         sender = sender_of(message)
@@ -413,9 +413,9 @@ class Dialogue:
         self._print_steps_from(first)
 
     def _record(self, read: Command) -> None:
-        """``record 0 ... [to=5280] [term=2]``: the archive records what is there, up to a position.
+        """``record 0 ... [to=5280] [term=2]``: the archive records available bytes to a position.
 
-        With ``term`` the bytes are of that term, whoever has them.
+        With ``term`` it records bytes of that term, even if no member has them.
         """
         first = len(self.world.steps)
         for i in self._each(read):
@@ -423,22 +423,22 @@ class Dialogue:
         self._print_steps_from(first)
 
     def _consume(self, read: Command) -> None:
-        """``consume 0 ... [to=4064]``: process the log as far as it may be, or up to a position."""
+        """``consume 0 ... [to=4064]``: process the log as far as allowed, or up to a position."""
         first = len(self.world.steps)
         for i in self._each(read):
             self.world.consume(i, read.integer("to"))
         self._print_steps_from(first)
 
     def _settle(self, read: Command) -> None:
-        """``settle 0 1 ...``: members go on, hearing each other alone, until nothing changes.
+        """``settle 0 1 ...``: members take steps until nothing changes; only they communicate.
 
-        May be followed by ``until=1:FOLLOWER_REPLAY``, to stop when a member is in a state, and by
-        ``rounds=9``, to stop after so many rounds.
+        Optional: ``until=1:FOLLOWER_REPLAY`` stops when a member is in that state, and ``rounds=9``
+        stops after that number of rounds.
         """
         self._let_go_on(frozenset(self._each(read)), None, read)
 
     def _elect(self, read: Command) -> None:
-        """``elect 0 with=0,1``: as `settle`, and the deadlines of the first member pass."""
+        """``elect 0 with=0,1``: like `settle`, but the deadlines of the first member pass, too."""
         together = read.members("with")
         everybody = frozenset(self.world.up)
         self._let_go_on(everybody if together is None else together, integer(read.words[0]), read)
@@ -451,7 +451,7 @@ class Dialogue:
         self.world.settle(together, standing, until, read.integer("rounds"))
 
     def _logs(self, read: Command) -> None:
-        """``logs 0 1 ...``: what the logs hold, and what the recording logs say."""
+        """``logs 0 1 ...``: print the content of the logs and of the recording logs."""
         for i in self._each(read):
             recording_log = entries_text(self.world.members[i].recording_log)
             self._lines.append(
@@ -459,13 +459,13 @@ class Dialogue:
             )
 
     def _show(self, read: Command) -> None:
-        """``show 0 1 ...``: the states of members, changed or not."""
+        """``show 0 1 ...``: print the states of members, even if they have not changed."""
         for i in self._each(read):
             self._lines += member_lines(i, self.world.members[i])
 
 
 def _entries(text: str) -> Iterator[TermEntry]:
-    """Read ``0:0-2848,1:2848-``: terms with base and end, no end while a term is open."""
+    """Read ``0:0-2848,1:2848-``: terms with base and end; an open term has no end."""
     for part in text.split(",") if text else ():
         term, span = part.split(":")
         base, end = span.split("-")
@@ -482,14 +482,14 @@ def _contents(written: tuple[TermEntry, ...], recorded: int) -> Log:
 
 
 def replay(text: str, dialogue: Dialogue | None = None) -> str:
-    """Run a scenario and write it again with what is printed now.
+    """Run a scenario, and write it again with its current output.
 
     Parameters
     ----------
     text
         The scenario.
     dialogue
-        What runs it, new; one without a recording if none is given.
+        A new dialogue that runs it; by default one that records nothing.
 
     Raises
     ------

@@ -4,8 +4,8 @@ Every input that TLC tried in a state is a trial. The core gets the state and th
 must equal the edge: the same next state, and the same sends in the same order. If the spec does not
 enable the action, the core must not take a step. The order of the trials makes mutants fail early.
 
-The spec does not have the other effects. Simulated members carry them out
-(`support.simulated_mutants`).
+The spec has no effects other than sends, so these are not compared. Simulated members carry them
+out (`support.simulated_mutants`).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MODELS: Final = {
     ("1.49", 3): ("MCMemberGraph3Rev149", 0),
     ("hardened", 3): ("MCMemberGraph3Hardened", 0),
 }
-"""For a revision and a size of cluster: the model, and the steps from its states in the graph."""
+"""For a revision and a size of cluster: the model, and the graph's steps from the roots."""
 
 LARGE: Final = ("1.50", 3)
 DEEPER: Final = MODELS | {LARGE: ("MCMemberGraph3", 1)}
-"""The same for the night: TLC takes a minute longer for one step more."""
+"""The same for nightly tests; for one more step, TLC takes a minute longer."""
 
 ROUNDS: Final = (30, 300, 3_000, 30_000)
 """Number of trials of each action after each round. A last round takes all others."""

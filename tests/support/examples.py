@@ -1,4 +1,4 @@
-"""How many examples a property has whose examples cost more, or less, than those of others."""
+"""The number of examples of a property whose examples cost more, or less, than others."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ _DEFAULT: Final = 100
 
 
 def examples(count: int) -> settings:
-    """Draw so many in the CI set; at night more, as of every property."""
+    """Draw ``count`` examples in the CI set, and more at night, as for every property."""
     return settings(max_examples=count * settings().max_examples // _DEFAULT)

@@ -1,4 +1,4 @@
-"""The models as tests use them, and the diagrams in docs/findings, which can be drawn again."""
+"""The models of the manifest for tests, and the diagrams in docs/findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DIAGRAM: Final = re.compile(
     r"^```\ncanvass check (?P<model>\w+) --diagram\n```\n\n```text\n(?P<drawn>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-"""A diagram in a page: the command that prints it, then what it prints."""
+"""A diagram in a page: the command that prints it, then its output."""
 
 REDUCED: Final = {"MCTwoElections", "MCFrom", "MCHazard11"}
 """The modules of reduced searches."""
@@ -42,19 +42,19 @@ def models() -> dict[str, ModelEntry]:
 
 @functools.cache
 def config_of(model: ModelEntry) -> TlcConfig:
-    """Read the configuration of a model; that its module has its names is tested by running it."""
+    """Read the configuration of a model; its names are checked only when the model runs."""
     return read_config(find_file(model.config))
 
 
 ON_RECORD: Final = Path(__file__).parents[1] / "models" / "on_record.json"
-"""For each model whose result was as expected: the digest of what the result follows from."""
+"""For each model whose result was as expected: the digest of all that decides the result."""
 
 
 def digest_of(model: ModelEntry, root: Path | None = None) -> str:
-    """Give a digest of what TLC's result follows from, and of what is expected.
+    """Give a digest of all that decides TLC's result, and of the expected result.
 
-    That is TLC, the modules and the configuration without their comments, and the entry of the
-    manifest but for the set and the time.
+    It covers TLC, the modules and the configuration without their comments, and the entry of the
+    manifest except the set and the time.
     """
     modules = modules_of(find_file(f"{model.module}.tla", root), module_folders(root))
     files = [*sorted(modules, key=lambda module: module.name), find_file(model.config, root)]
@@ -79,20 +79,20 @@ def on_record() -> dict[str, str]:
 
 
 def put_on_record(name: str, digest: str) -> None:
-    """Write down that a model ended as expected, and forget what is no model any more."""
+    """Record that a model ended as expected, and remove models that do not exist any more."""
     digests = _kept({**on_record(), name: digest})
     ON_RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(digests)) + b"\n")
     on_record.cache_clear()
 
 
 def _kept(digests: dict[str, str]) -> dict[str, str]:
-    """Keep what is no search of random behaviours, which are others in each search."""
+    """Keep the models that TLC checks; the behaviours of a simulation differ from run to run."""
     names = sorted(name for name, model in models().items() if model.mode is Mode.CHECK)
     return {name: digests[name] for name in names if name in digests}
 
 
 def night_marks(name: str) -> list[pytest.MarkDecorator]:
-    """Give the marks of a test of a model: those that take long are for the night."""
+    """Give the marks of a model's test: the models of the nightly set are tested at night."""
     return [pytest.mark.night] if models()[name].model_set is ModelSet.NIGHT else []
 
 
@@ -100,8 +100,8 @@ def night_marks(name: str) -> list[pytest.MarkDecorator]:
 def run_of(name: str) -> ModelRun:
     """Run a model of the manifest, once for all tests of a session.
 
-    With one thread TLC's depth is repeatable, so it is compared, too. The other processors have
-    tests of their own.
+    With one thread TLC's depth is repeatable, so it is compared, too. The other processors run
+    other tests.
     """
     settings = Settings(workers=1)
     return run_model(spec_root(), models()[name], settings, lambda _: None)

@@ -1,4 +1,4 @@
-"""State graphs for tests: built by TLC once, kept under the digest of the spec."""
+"""State graphs for tests: TLC builds each one once; it is kept under the digest of the spec."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def graph_of(config: pytest.Config, name: str, steps: int | None = None) -> Grap
 
 
 def graph_digest(graph: Graph) -> str:
-    """Name a graph by the digests of its files: equal graphs have equal names on every machine."""
+    """Give a digest of a graph's files; equal graphs have equal digests on every machine."""
     files = sorted(graph.manifest.files.items())
     return hashlib.sha256(repr(files).encode()).hexdigest()

@@ -16,9 +16,9 @@ from canvass.tlc.values import Function
 def write_grid(folder: Path, side: int) -> DumpManifest:
     """Write a graph of ``side * side`` states.
 
-    A state has a row and a column in ``at``, a function of two members, and ``corner``, which is
-    true in the last one. Steps ``Right`` and ``Down`` lead on, ``Back`` from the end of each row to
-    its beginning.
+    A state has ``at``, a function of two members with its row and column, and ``corner``, which is
+    true only in the last state. Steps ``Right`` and ``Down`` lead to the neighbours, ``Back`` leads
+    from the end of each row to its beginning.
     """
     count = side * side
     members = [Function({"place": place}) for place in range(side)]

@@ -1,4 +1,4 @@
-"""The examples of the guides, and the lines of them that a command does not print."""
+"""The examples in the guides, and the lines of an example that a command does not print."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[2]
 GUIDES: Final = ROOT / "docs" / "guide"
 MARK: Final = "..."
-"""Where a page leaves something out: lines, or the rest of one."""
+"""The mark of omitted lines, or of the omitted rest of a line."""
 
 
 def block(page: str, first: str) -> list[str]:
-    """The example of a page that has a line which begins so, from that line on."""
+    """The example that has a line which begins with ``first``, from that line on."""
     for text in (GUIDES / page).read_text().split("```")[1::2]:
         lines = text.strip("\n").splitlines()[0 if text.startswith("\n") else 1 :]
         for number, line in enumerate(lines):

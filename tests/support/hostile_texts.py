@@ -1,4 +1,4 @@
-"""Texts that attack whoever shows them: markup, scripts, control characters, endless ones."""
+"""Texts that attack the program that shows them: markup, scripts, control characters, long ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from typing import Final
 
 _TEXTS: Final[dict[str, list[str]]] = json.loads(Path(__file__).with_suffix(".json").read_text())
 PLAIN: Final = tuple(_TEXTS["plain"])
-"""Texts of printable characters alone, which a page shows as they are."""
+"""Texts of printable characters only, which a page shows unchanged."""
 ENDLESS: Final = "<b>A</b>" * 12_500
 PAYLOADS: Final = (*PLAIN, *_TEXTS["odd"], "e" + "\u0301" * 500, "\U0001f600" * 50, ENDLESS)

@@ -1,4 +1,4 @@
-"""Processes that are interrupted: whoever starts the tests may have made them ignore that."""
+"""Processes for tests of interrupts, which a process may ignore by inheritance."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import signal
 
 
 def heed_interrupts() -> None:
-    """Undo, in a process that begins, that SIGINT is ignored (for ``preexec_fn``)."""
+    """Make a new process heed SIGINT, even if its parent ignores it (for ``preexec_fn``)."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""From ITF back to values: the inverse of what `canvass.tlc.convert` writes, to hold it against."""
+"""Convert ITF to values: the inverse of `canvass.tlc.convert`, for comparison."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compare state graphs with the kept answers of Aeron, and write these answers.
 
-``python -m support.java_answers MODEL CLASSPATH FILE`` takes all steps of a model's graph on the
+``python -m support.java_answers MODEL CLASSPATH FILE`` executes all steps of a model's graph on the
 Java classes of a release, and adds their answers to the file. It fails if an answer differs from
 the answer in the file.
 """
@@ -76,7 +76,7 @@ def drivable_steps(steps: GraphSteps) -> Steps:
 def outcomes_of_spec(
     steps: DrivableSteps, chosen: Steps, java: Cells | None = None, **changes: Any
 ) -> Outcomes:
-    """Give steps as if Java had the outcomes of the spec, or has been in other states after."""
+    """Give outcomes as if Java's were those of the spec, or had the states ``java`` instead."""
     expected, sends = steps.normal_states[chosen.target], steps.sends[chosen.sent]
     after = expected if java is None else java
     never = np.zeros(len(expected), dtype=np.bool_)

@@ -40,7 +40,7 @@ UNKEYED: Final = 0
 
 
 def input_keys(graph: Graph, steps: Steps) -> Keys:
-    """Give 40 bits for state and input of each step."""
+    """Give for each step a hash of 40 bits of its state and input."""
     out = np.empty(len(steps.source), dtype=np.uint64)
     for start in range(0, len(out), _CHUNK):
         rows = slice(start, start + _CHUNK)
@@ -52,7 +52,7 @@ def input_keys(graph: Graph, steps: Steps) -> Keys:
 
 
 def outcome_hashes(graph: Graph, steps: Steps) -> Keys:
-    """Give 16 bits, never 0, for each step with the outcome of the spec."""
+    """Give for each step a hash of 16 bits, never 0, of the step with the outcome of the spec."""
     out = np.empty(len(steps.source), dtype=np.uint64)
     for start in range(0, len(out), _CHUNK):
         rows = slice(start, start + _CHUNK)
@@ -71,7 +71,7 @@ def outcome_hashes(graph: Graph, steps: Steps) -> Keys:
 
 
 def java_hashes(steps: GraphSteps, outcomes: Outcomes, rows: Rows) -> Keys:
-    """Give the same for the outcomes of Java; `UNKEYED` for an outcome without a canonical form."""
+    """Give the same hash for the outcomes of Java; `UNKEYED` for one without a canonical form."""
     graph, layout = steps.graph, steps.layout
     part = outcomes.steps[rows]
     after = _overlaid(steps, outcomes, rows)
@@ -130,7 +130,7 @@ def _keys(
         ),
         [graph.rules],
     )
-    # The answers were kept under keys without the rules, but with the size of the cluster.
+    # The keys of kept answers contain the size of the cluster, but not the digest of the rules.
     keys[:, 1] ^= np.uint64(rules_digest(graph.rules))
     keys ^= np.uint64(hash_cells([graph.rules.member_count])[0])
     return keys, status == Status.KEYED
@@ -200,9 +200,10 @@ class KeptAnswers:
     Attributes
     ----------
     answers
-        State and input above, outcome in the low 16 bits; sorted, each once.
+        The hash of state and input in the upper bits, that of the outcome in the low 16 bits;
+        sorted, each once.
     explained
-        The same for steps whose outcome only the spec has, in a reviewed class; sorted.
+        The same, with the spec's outcome, for steps that a reviewed class explains; sorted.
     classes
         For each of ``explained`` the code of its class.
     """
@@ -345,7 +346,7 @@ def _need_agreement(one: KeptAnswers, other: KeptAnswers) -> None:
     inputs = np.intersect1d(one.answers >> _OUTCOME_BITS, other.answers >> _OUTCOME_BITS)
     mine = one.answers[_isin(one.answers >> _OUTCOME_BITS, inputs)]
     theirs = other.answers[_isin(other.answers >> _OUTCOME_BITS, inputs)]
-    # One canonical input may stand for steps with several outcomes, of which a graph has some.
+    # Steps with one canonical input may have several outcomes; a graph may have only some of them.
     strangers = np.setxor1d(mine, theirs) >> _OUTCOME_BITS
     both = np.intersect1d(mine, theirs) >> _OUTCOME_BITS
     if wrong := len(np.unique(strangers[~_isin(strangers, both)])):

@@ -1,8 +1,9 @@
 """The options of simulated clusters in which mutants of the core are searched.
 
 One run in four is drawn as `canvass simulate` draws it. The others bring members into rare states:
-elections that fail, requests to end the cluster, five members that pause. Some mutants show in one
-situation only. Their runs reach that situation often. This module does not check runs.
+elections that fail, requests to end the cluster, five members that pause. Some mutants differ from
+the core in one situation only; their runs reach that situation often. This module does not check
+runs.
 """
 
 from __future__ import annotations

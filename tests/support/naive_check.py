@@ -1,8 +1,8 @@
-"""Whether a whole run is a behaviour, read naively: event by event, with nothing of the checker.
+"""A naive check whether a whole run is a behaviour: event by event, without the checker's code.
 
-Each step is the core's from the state before it, and each message received was sent to the member
-with these contents, is received once, and came in the order of its sender's process. Logs are not
-looked at.
+Each step must be the core's step from the state before it. Each message that is received must have
+been sent to the member with the same contents, must be received once, and in the order in which its
+sender's process sent it. Logs are not compared.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from canvass.traces.schema import Event, Run, Send, to_core_input
 
 _EVENTS = msgspec.json.Decoder(Event)
 _Sent = tuple[int, int, tuple[int, int], Send]
-"""Member, number of its process, step and place of a send, and the send."""
+"""The sender, the number of its process, step and place of a send, and the send."""
 
 
 def first_fault(folder: Path) -> str:
-    """Say what is wrong with a run of plain streams that begins with empty disks, or nothing."""
+    """Describe the first fault of a run with plain streams and empty disks; empty without one."""
     run = msgspec.json.decode((folder / "run.json").read_bytes(), type=Run)
     streams = {
         int(path.stem.removeprefix("member-")): list(map(_EVENTS.decode, lines(path)))

@@ -21,16 +21,16 @@ def is_equal(logged: Any, value: Value) -> bool:
 
 
 class Naive:
-    """The paths of a graph that a trace can be.
+    """The paths of a graph that explain the most lines of a trace.
 
     Attributes
     ----------
     explained
         The most lines that a path explains.
     unsure
-        Whether one of the paths that explain some lines comes to a state that is not expanded.
+        Whether a path that explains some lines reaches a state that is not expanded.
     states, edges
-        Those of all paths that explain the most lines.
+        The states and edges of all paths that explain the most lines.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Naive:
                 self.edges |= {edge for _, edge in good if edge is not None}
 
     def follow(self, place: Place) -> int:
-        """The most lines that are explained from a place on."""
+        """The most lines that a path explains, with those before ``place``."""
         if place not in self.most:
             row, at, _ = place
             self.most[place] = at

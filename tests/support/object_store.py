@@ -1,4 +1,4 @@
-"""An S3 server on the loopback interface, for tests that have their files in a store."""
+"""An S3 server on the loopback interface, for tests whose files are in an object store."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ BUCKET = "lake"
 
 @contextmanager
 def object_store() -> Iterator[UrlPath]:
-    """Start a server with an empty bucket; the environment names it, and has the credentials."""
+    """Start a server with an empty bucket; set its address and credentials in the environment."""
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
-    # All servers of a process share their buckets, and leave them when they stop.
+    # All servers of a process share their buckets, which are not removed when a server stops.
     with urlopen(Request(f"http://{host}:{port}/moto-api/reset", method="POST")):
         pass
     with pytest.MonkeyPatch.context() as patch:

@@ -1,5 +1,6 @@
-"""Counterexamples and reports for tests of the page, small, with texts of one's choice: what a
-report really looks like is in `page_report`.
+"""Small counterexamples and reports with given texts, for tests of the page.
+
+`page_report` has a realistic report.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _write(path: Path, name: str, states: Sequence[tuple[str, dict[str, Any]]]) 
 
 
 def write_counterexample(path: Path, text: str = "NoTwoVotes") -> Path:
-    """Write a behaviour of a cluster of two: one asks for a vote, the other one is asked."""
+    """Write a behaviour of a cluster of two: one member requests the vote of the other one."""
     return _write(
         path,
         text,
@@ -65,13 +66,13 @@ def write_counterexample(path: Path, text: str = "NoTwoVotes") -> Path:
 
 
 def write_strange_counterexample(path: Path, texts: Sequence[str]) -> Path:
-    """Write a behaviour in which each text is the name of an action, of a variable and a value."""
+    """Write a behaviour in which each text names an action and a variable, and is a value."""
     states = [(text, {text: text, "in": {text: [text, {text: text}]}}) for text in texts]
     return _write(path, texts[0], [("Init", {"in": {}}), *states])
 
 
 def write_report(folder: Path, bad: Path, texts: Sequence[str]) -> Path:
-    """Write a report with one kind of divergence for each text; the example of all is one run."""
+    """Write a report with one class of divergence for each text; all have the same example run."""
     folder.mkdir(parents=True)
     clusters = [
         cluster(text, divergence_class=text, example_source=str(bad), example_reason=text)

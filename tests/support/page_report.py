@@ -1,9 +1,9 @@
-"""The report that tests of the page open and the guide shows, and the corpus that it is of.
+"""The report that tests of the page open and the guide shows, and the corpus of the report.
 
-The corpus is made of the shipped samples: they themselves, copies of which one line is false, and
-some that are damaged. The report in ``tests/browser/report`` is what ``canvass batch verify`` says
-of it, with the names of folders as seen from where it was run. Spark is not needed to open it;
-`tests/spark/test_page_report.py` makes it.
+The corpus is made of the shipped samples: the samples themselves, copies in which one line is
+false, and damaged copies. The report in ``tests/browser/report`` is the result of ``canvass batch
+verify`` on this corpus; its paths are relative to the folder in which the command ran. Spark is not
+needed to open it; `tests/spark/test_page_report.py` makes it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ CORPUS: Final = "corpus"
 COMMAND: Final = ["batch", "verify", CORPUS, "--out", "report"]
 """The command that makes the report, in a folder with the corpus."""
 EACH: Final = 2
-"""Copies of a sample for each kind of falsehood, at most."""
+"""The most copies of a sample for each kind of falsehood."""
 PASSING: Final = ("seconds", "eventsPerSecond", "version")
 """The parts of a summary that differ each time, or with the next release."""
 
 
 def write_corpus(root: Path) -> Path:
-    """Write the corpus; it is the same wherever that is."""
+    """Write the corpus; it is the same in every folder."""
     root.mkdir(parents=True)
     for sample in SAMPLES:
         shutil.copytree(sample, root / sample.name)
@@ -56,7 +56,7 @@ def write_corpus(root: Path) -> Path:
 def document_of(report: Path, here: Path) -> dict[str, Any]:
     """Read a report: its summary and its table of runs, with paths relative to a folder."""
     table = ds.dataset(report / "verdicts", format="parquet").to_table()
-    rows = table.drop_columns("digest").to_pylist()  # Those of times differ each time.
+    rows = table.drop_columns("digest").to_pylist()  # A digest covers times, which differ.
     summary = msgspec.to_builtins(read_summary(report))
     text = json.dumps({"summary": summary, "rows": sorted(rows, key=lambda row: row["source"])})
     said: dict[str, Any] = json.loads(text.replace(f"{here.resolve()}/", ""))
@@ -64,20 +64,20 @@ def document_of(report: Path, here: Path) -> dict[str, Any]:
 
 
 def write_made(said: dict[str, Any]) -> None:
-    """Keep what a report says, for a person to read the differences of."""
+    """Write the content of a report to a file in which a person can read the differences."""
     MADE.mkdir(exist_ok=True)
     (MADE / SUMMARY_FILE).write_text(json.dumps(said["summary"], indent=1) + "\n")
     (MADE / VERDICTS).write_text("".join(json.dumps(row) + "\n" for row in said["rows"]))
 
 
 def read_made() -> dict[str, Any]:
-    """Read what is kept."""
+    """Read the content of the report that `write_made` wrote."""
     rows = [json.loads(line) for line in (MADE / VERDICTS).read_text().splitlines()]
     return {"summary": json.loads((MADE / SUMMARY_FILE).read_text()), "rows": rows}
 
 
 def write_report(folder: Path) -> Path:
-    """Write the corpus into a folder, and the report beside it as the command would have there."""
+    """Write the corpus into a folder, and beside it the report as the command would write it."""
     corpus, report = write_corpus(folder / CORPUS), folder / "report"
     said = read_made()
     for row in said["rows"]:
@@ -88,7 +88,7 @@ def write_report(folder: Path) -> Path:
     for run in said["summary"]["listed"]:
         run["source"] = str(folder.resolve() / run["source"])
     (report / "verdicts").mkdir(parents=True)
-    # Read as a summary, so that a file that is none is found here.
+    # Converted to a summary, so that a file that is not one fails here.
     summary = msgspec.convert(said["summary"], Summary)
     (report / SUMMARY_FILE).write_bytes(msgspec.json.encode(summary))
     pq.write_table(pa.Table.from_pylist(said["rows"]), report / "verdicts" / "part-0.parquet")

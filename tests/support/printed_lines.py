@@ -1,4 +1,4 @@
-"""TLC's output for a small graph, made with the core instead: for tests without Java."""
+"""TLC's output for a small graph, made by the core for tests without Java."""
 
 from __future__ import annotations
 

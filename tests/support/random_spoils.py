@@ -1,7 +1,7 @@
-"""Ways to spoil a recorded run at a place that chance chooses; some leave it as good as it was.
+"""Ways to damage a recorded run at a random place; after some of them the run still conforms.
 
-Each takes the streams of a run and a source of chance and changes the streams in place. What
-verdict is due is not said: these are for holding two checkers against each other.
+Each takes the streams of a run and a source of randomness, and changes the streams in place. The
+right verdict is not known: the damaged runs serve to compare two checkers.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ def recording_log(streams: Streams, rng: random.Random) -> None:
 
 
 def commit_forged(streams: Streams, rng: random.Random) -> None:
-    """A member says from one event on that more is committed."""
+    """From one event on, a member's commit position is too large."""
     member, place = _choose(streams, rng)
     for line in streams[member][place:]:
         line["state"]["commitPosition"] += 32
 
 
 def action_renamed(streams: Streams, rng: random.Random) -> None:
-    """A step bears the name of another action without a message."""
+    """A step has the name of another action that receives no message."""
     if (where := _where(streams, rng, lambda line: "message" not in line["input"])) is not None:
         member, place = where
         others = ("Canvass", "FollowerReady", "UpdateFollowerPosition", "ElectionInit", "Restart")
@@ -103,7 +103,7 @@ def action_renamed(streams: Streams, rng: random.Random) -> None:
 
 
 def input_changed(streams: Streams, rng: random.Random) -> None:
-    """A fact of an input is another."""
+    """A field of an input is changed."""
     where = _where(streams, rng, lambda line: line["step"] and "message" not in line["input"])
     if where is not None:
         given = streams[where[0]][where[1]]["input"]
@@ -113,20 +113,20 @@ def input_changed(streams: Streams, rng: random.Random) -> None:
 
 
 def event_missing(streams: Streams, rng: random.Random) -> None:
-    """An event is missing, and its number with it."""
+    """An event is missing, which leaves a gap in the numbers."""
     member, place = _choose(streams, rng)
     del streams[member][place]
 
 
 def event_missing_unseen(streams: Streams, rng: random.Random) -> None:
-    """An event is missing, and the numbers do not tell."""
+    """An event is missing, and the numbers of the others have no gap."""
     member, place = _choose(streams, rng)
     del streams[member][place]
     renumber(streams[member])
 
 
 def events_swapped(streams: Streams, rng: random.Random) -> None:
-    """Two steps that follow each other stand in the other order."""
+    """Two consecutive steps are in the wrong order."""
     member, place = _choose(streams, rng, first=2)
     lines = streams[member]
     lines[place - 1], lines[place] = lines[place], lines[place - 1]
@@ -134,7 +134,7 @@ def events_swapped(streams: Streams, rng: random.Random) -> None:
 
 
 def event_twice(streams: Streams, rng: random.Random) -> None:
-    """An event stands in the stream twice."""
+    """An event is in the stream twice."""
     member, place = _choose(streams, rng)
     streams[member].insert(place, json.loads(json.dumps(streams[member][place])))
     renumber(streams[member])
@@ -178,7 +178,7 @@ def _forge(message: Line, rng: random.Random) -> None:
 
 
 def receipts_exchanged(streams: Streams, rng: random.Random) -> None:
-    """Two receipts of one channel bear each other's ids."""
+    """Two receipts of one channel have each other's message ids."""
     if (where := _where(streams, rng, lambda line: "message" in line["input"])) is not None:
         member, place = where
         sender = streams[member][place]["input"]["from"]
@@ -193,7 +193,7 @@ def receipts_exchanged(streams: Streams, rng: random.Random) -> None:
 
 
 def receipts_exchanged_across_a_restart(streams: Streams, rng: random.Random) -> None:
-    """A message arrives before an equal one that its sender sent before it was started again."""
+    """A message is received before an equal one that its sender sent before its last restart."""
     lives: dict[str, int] = {}
     for lines in streams.values():
         life = 0
@@ -214,7 +214,7 @@ def receipts_exchanged_across_a_restart(streams: Streams, rng: random.Random) ->
 
 
 def catchup_not_granted(streams: Streams, rng: random.Random) -> None:
-    """A stream ends with the joining of a catch-up, before which its leader's stream ends."""
+    """A stream ends when a follower joins a catch-up; its leader's stream ends before the grant."""
     where = _where(streams, rng, lambda line: line["action"] == "FollowerCatchupAwait")
     if where is None:
         return
@@ -242,7 +242,7 @@ def catchup_not_granted(streams: Streams, rng: random.Random) -> None:
 
 
 def _first_without_cause(lines: list[Line], sent: set[str], far: int) -> int:
-    """The place of the first line that receives what is not sent, or records beyond a position."""
+    """The place of the first line that receives an unsent message, or records beyond ``far``."""
     for k, line in enumerate(lines):
         if line["input"].get("id") not in {None, *sent} or line["state"]["recordedPosition"] > far:
             return k
@@ -272,7 +272,7 @@ def began_earlier(streams: Streams, rng: random.Random) -> None:
 
 
 def checksum_forged(streams: Streams, rng: random.Random) -> None:
-    """A checksum of the log is another."""
+    """A checksum of the log is changed."""
     if (where := _where(streams, rng, lambda line: line.get("logChecksums"))) is not None:
         witness = rng.choice(streams[where[0]][where[1]]["logChecksums"])
         first = witness["checksum"][0]
@@ -291,7 +291,7 @@ def recorded_beyond(streams: Streams, rng: random.Random) -> None:
 
 
 def term_begins_nowhere(streams: Streams, rng: random.Random) -> None:
-    """A stream ends with an entry that is consumed as the first one of the next term."""
+    """A stream ends with an entry that the member processes as the first one of the next term."""
     where = _where(streams, rng, lambda line: line["step"] and line["action"] == "ConsumeLog")
     if where is not None:
         member, place = where
@@ -305,7 +305,7 @@ def term_begins_nowhere(streams: Streams, rng: random.Random) -> None:
 
 
 def term_begins_unseen(streams: Streams, rng: random.Random) -> None:
-    """A stream ends with the first entry of a term, which is consumed as if it were another."""
+    """A stream ends with the first entry of a term, which the member processes as another one."""
     action = "OnReplayNewLeadershipTermEvent"
     where = _where(streams, rng, lambda line: line["step"] and line["action"] == action)
     if where is not None:
@@ -318,7 +318,7 @@ def term_begins_unseen(streams: Streams, rng: random.Random) -> None:
 
 
 def leader_forged(streams: Streams, rng: random.Random) -> None:
-    """A member says that it leads the term that another one leads."""
+    """One event shows a member as the leader of a term that another member leads."""
     if (where := _where(streams, rng, lambda line: line["state"]["role"] == "LEADER")) is not None:
         state = streams[where[0]][where[1]]["state"]
         other = rng.choice([m for m in streams if m != where[0]] or [where[0]])
@@ -362,9 +362,10 @@ def _spoilt(spoil: Spoil | None, rng: random.Random, streams: Streams) -> None:
 
 
 def record_spoilt_runs(root: Path, seeds: Iterable[int], rules: Rules, steps: int) -> list[Path]:
-    """Record a run for each seed, spoil all but every seventh, each in its turn; give the folders.
+    """Record a run for each seed, and damage six of seven runs; give the folders.
 
-    The good run that each was made of stays beside the corpus, for whoever looks at a difference.
+    The ways of damage take turns. The good runs stay beside the corpus, to find the cause of a
+    difference between the checkers.
     """
     folders = []
     for seed in seeds:

@@ -1,4 +1,4 @@
-"""Random steps with outcomes of the core, or with corrupted ones; and their other forms."""
+"""Random steps with outcomes of the core or corrupted ones, and equivalent forms of steps."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from support.arbitrary_steps import Draw
 
 
 def random_step(rng: random.Random, rules: Rules, *, corrupt: float = 0.3) -> Step:
-    """A step with the core's outcome, or, with that probability, a corrupted one.
+    """A step with the core's outcome or, with probability ``corrupt``, a corrupted one.
 
-    Every other step has small numbers, which are often equal; those of the others lie far apart.
+    About half of the steps have small numbers, which are often equal; in the others, the numbers
+    are far apart.
     """
     draw = Draw(rng, rules)
     given = draw.step(rng.choice(ACTIONS).value)
@@ -48,7 +49,7 @@ def _sends() -> Sends:
 
 
 def corrupted(rng: random.Random, draw: Draw, step: Step) -> Step:
-    """Change something of the outcome."""
+    """Change a part of the outcome."""
     members = len(step.before.members)
     choice = rng.randrange(4)
     if choice == 0 and step.sends:
@@ -73,7 +74,7 @@ def allowed(rules: Rules, step: Step) -> bool:
 
 
 def key_of(step: Step, rules: Rules) -> tuple[int, int] | None:
-    """The key of a step; None for a step that is wrong in itself."""
+    """The key of a step; None for a step that has no canonical form."""
     found = question_of(step, rules)
     return None if isinstance(found, Status) else found.key
 
@@ -81,7 +82,7 @@ def key_of(step: Step, rules: Rules) -> tuple[int, int] | None:
 def random_rules(
     rng: random.Random, *, member_count: int | None = None, appointed: bool = True
 ) -> Rules:
-    """Some rules."""
+    """Random rules."""
     members = member_count or rng.choice((1, 2, 3, 3, 3, 4, 5))
     rules = Rules(members, rng.choice(("1.49", "1.50")))
     if rng.random() < 0.4:
@@ -156,7 +157,7 @@ def shuffled(rng: random.Random, step: Step) -> Step:
 
 
 def changed_step(rng: random.Random, rules: Rules, step: Step) -> Step:
-    """The step with something of it changed: of the outcome, a field on both sides, the message."""
+    """The step with one change: in the outcome, in a field before and after, or in the message."""
     draw = Draw(rng, rules)
     choice = rng.randrange(5)
     if choice == 0:
@@ -176,7 +177,7 @@ def changed_step(rng: random.Random, rules: Rules, step: Step) -> Step:
 
 
 def _with_record(rng: random.Random, draw: Draw, step: Step) -> Step:
-    """The step with a field of a member record changed before it, and mostly after it too."""
+    """The step with a changed field of a member record before it, and usually after it, too."""
     member = rng.randrange(len(step.before.members))
     name = rng.choice(("leadership_term_id", "log_position", "candidate_term_id"))
     value = draw.number(name)

@@ -1,6 +1,6 @@
 """Record the fixtures in `tests/unit/tlc/fixtures`: `python -m support.record_tlc [name...]`.
 
-Of some there is also what TLC prints for a person, without ``-tool``. With a newer jar in
+For some cases, it also records TLC's output without ``-tool``. With a newer jar in
 ``CANVASS_TLA2TOOLS``, ``python -m support.record_tlc --newest`` records the cases of ``NEWEST``
 under names that begin with ``newest_``.
 """
@@ -50,7 +50,7 @@ NEWEST = (
     "stuttering",
     "success",
 )
-"""Cases that are recorded of a newer TLC, too."""
+"""Cases that are also recorded with a newer TLC."""
 GRAPHS = {"coverage": "lights", "shapes": "shapes", "safety_symmetric": "symmetric"}
 
 
@@ -67,7 +67,7 @@ def record(name: str, folder: Path) -> int | None:
 
 
 def record_terminal(name: str, folder: Path) -> None:
-    """Run one case as a person does, and keep what is printed."""
+    """Run one case without ``-tool``, and keep its output."""
     case = CASES[name]
     for spec in SPECS.glob("*.tla"):
         shutil.copy(spec, folder)
@@ -80,14 +80,14 @@ def record_terminal(name: str, folder: Path) -> None:
 
 
 def keep(name: str, text: str) -> None:
-    """Write a fixture without what differs from run to run and from machine to machine."""
+    """Write a fixture without the parts that differ between runs or machines."""
     for pattern, replacement in REPLACEMENTS:
         text = pattern.sub(replacement, text)
     (FIXTURES / name).write_text(text, encoding="utf-8")
 
 
 def record_newest(folder: Path) -> None:
-    """Record what a newer TLC prints in the cases of ``NEWEST``, and one state graph of it."""
+    """Record the output of a newer TLC in the cases of ``NEWEST``, and one of its state graphs."""
     for name in NEWEST:
         more = {"dump": folder / "newest.dot"} if name == "coverage" else {}
         with CASES[name].start(log=folder / "log", **more) as running:

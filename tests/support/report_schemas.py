@@ -10,4 +10,4 @@ JUNIT_ATTRIBUTES: dict[str, set[str]] = {
     "failure": {"type", "message"},
     "error": {"type", "message"},
 }
-"""The elements of a JUnit file and their attributes; CI servers read no others of ours."""
+"""The elements of a JUnit file that canvass writes, and their attributes."""

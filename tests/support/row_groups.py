@@ -1,4 +1,4 @@
-"""Files of data sets with their row groups in another order, or other ones."""
+"""Files of data sets with other row groups, or with the same ones in another order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from canvass.traces.parquet import RUNS_KEY
 
 
 def regrouped(path: Path, target: Path, change: Callable[[list[Any]], list[Any]]) -> Path:
-    """Copy a file with other row groups, each a table; what it says of its runs stays."""
+    """Copy a file with other row groups, each a table; the metadata about its runs stay."""
     with pq.ParquetFile(path) as file:
         groups = [file.read_row_group(number) for number in range(file.num_row_groups)]
         entries = file.metadata.metadata[RUNS_KEY]

@@ -1,4 +1,4 @@
-"""Arrays for the checks of whole runs, put together from a few words."""
+"""Arrays for the checks of whole runs, made from short descriptions of steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEADER = "LEADER"
 
 @dataclass
 class Happening:
-    """One step: who, what, and the parts of the state after it that matter."""
+    """One step: its member, its action, and the relevant parts of the state after it."""
 
     member: int
     action: str
@@ -36,9 +36,9 @@ class Happening:
     snapshot_log_position: int = 0
     module_state: str = "ACTIVE"
     vote: tuple[int, int] | None = None
-    """Candidate term and candidate of a vote in favour that is sent."""
+    """Candidate term and candidate of a granted vote that is sent."""
     hears: int = -1
-    """The member whose last vote in favour is received."""
+    """The member whose last granted vote is received."""
     coherent: bool = True
     replays: tuple[int, ...] = ()
     checksums: tuple[tuple[int, int], ...] = ()
@@ -53,7 +53,7 @@ _OF_STATE = (
 
 
 def arrays_of(happenings: Sequence[Happening], members: int) -> RunArrays:
-    """The happenings as arrays; each member's are taken in the order given."""
+    """The steps as arrays; the steps of each member keep their order."""
     ordered = [h for j in range(members) for h in happenings if h.member == j]
     steps: list[int] = []
     counts = [0] * members

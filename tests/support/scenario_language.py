@@ -1,9 +1,8 @@
-"""How a scenario is written: prose, commands, a ruled line, and what is to be printed.
+"""The language of scenarios: prose, commands, a ruled line, and the expected output.
 
-A scenario is a text of blocks. A block is prose (lines that begin with ``#``), then commands, one a
-line, then a line ``----``, then the expected output up to the next empty line. Here a text becomes
-blocks and a line becomes a `Command`; what commands do is in
-`support.dialogue`.
+A scenario is a text of blocks. A block has prose (lines that begin with ``#``), then commands, one
+on each line, then a line ``----``, then the expected output up to the next empty line. This module
+reads a text as blocks, and a line as a `Command`. `support.dialogue` runs the commands.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Block:
     expected: str
 
     def text(self, output: str) -> str:
-        """The block as it stands in the file, with this output."""
+        """The text of the block in the file, with this output."""
         return "\n".join((*self.prose, *self.commands, RULE, output)).rstrip() + "\n"
 
 
@@ -112,7 +111,7 @@ def integer(text: str) -> int:
     Raises
     ------
     ScenarioError
-        If it is none.
+        If the text is not an integer.
     """
     if text == "-":
         return -1
@@ -131,7 +130,7 @@ def command(line: str) -> Command:
 
 
 def number(value: int) -> str:
-    """A term, position or id; none is a dash."""
+    """A term, position or id; a dash stands for null."""
     return "-" if value == NULL_VALUE else str(value)
 
 
@@ -171,7 +170,7 @@ _FORMS: Final[Mapping[type[Message], str]] = {
     TerminationPosition: "log={leadership_term_id}@{log_position}",
     TerminationAck: "log={leadership_term_id}@{log_position} from={member_id}",
 }
-"""How each message is written, with the fields in their places."""
+"""The form in which each message is written, with its fields."""
 _FLAGS: Final[Mapping[str, Mapping[int, str]]] = {
     "vote": {True: "YES", False: "NO"},
     "flags": {0: "", CATCHUP_FLAG: "CATCHUP"},

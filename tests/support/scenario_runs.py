@@ -1,8 +1,8 @@
-"""Scenarios recorded as runs: what the members of a dialogue did, for the checker to look at.
+"""Scenarios recorded as runs: the steps of the members of a dialogue, for the checker.
 
-No member has recorded what a scenario makes by hand: a message bears a number beyond the end of its
-sender's stream, a log that was laid down makes the run one that began earlier, and a member that
-was never started has no stream.
+No member has recorded the parts that a scenario makes by hand. A message made by hand has a number
+beyond the end of its sender's stream. If a scenario sets the content of disks, the run counts as
+one that began earlier. A member that was never started has no stream.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class RecordedScenario:
     folder: Path
     rules: Rules
     by_hand: int
-    """How many of its messages were made by hand."""
+    """The number of messages that were made by hand."""
     laid_down: bool
     """Whether members began with something on disk."""
     silent: int
-    """How many members took no step."""
+    """The number of members that took no step."""
     broken: frozenset[str]
-    """The properties that it says it violates."""
+    """The properties that the scenario declares as violated."""
     ended: str
-    """Why it came to no end, if it did not."""
+    """The reason why it did not run to its end; empty if it did."""
 
     @property
     def whole(self) -> bool:
@@ -77,9 +77,9 @@ def record_scenario(source: Path, folder: Path) -> RecordedScenario:
     Parameters
     ----------
     source
-        Its file.
+        The file of the scenario.
     folder
-        Of the run, new; the run bears its name.
+        The new folder of the run, whose name is the id of the run.
     """
     text = source.read_text(encoding="utf-8")
     laid_down = _DISK.search(text) is not None

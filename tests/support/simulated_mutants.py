@@ -48,7 +48,7 @@ _OF_NO_REVISION: Final = (
     "NothingSentBeforeDurable",
     "RecordingEndsAsReported",
 )
-"""Findings that the core has in no revision, in spite of hazards."""
+"""Findings that the core shows in no revision, not even in one with hazards."""
 By = Literal["verification", "simulation", "nothing"]
 
 

@@ -1,9 +1,9 @@
-"""Which branches of the spec's operators a run of TLC has taken: marks are written into a copy.
+"""The branches of the spec's operators that a run of TLC has taken, by marks in a copy of the spec.
 
-TLC's own report of coverage folds the parts of an expression that were evaluated equally often, and
-with them those that were not evaluated at all. So each branch gets a mark that prints its number
-the first time that TLC comes by. What a branch is: what follows THEN, ELSE, =>, a conjunct or a
-disjunct. The place of no token changes but by whole lines, since lists in TLA+ go by columns.
+TLC's own report of coverage combines the parts of an expression that were evaluated equally often,
+also those that were never evaluated. So each branch gets a mark that prints its number when TLC
+evaluates it for the first time. A branch is the expression after THEN, ELSE or =>, a conjunct, or a
+disjunct. The marks move tokens by whole lines only, because columns matter in lists of TLA+.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TakesBranch(k) ==
 
 @dataclass(frozen=True, slots=True, order=True)
 class Branch:
-    """A branch: its operator, and the line that it begins on, up to it and from it."""
+    """A branch: its operator, and the text of its first line before and after its beginning."""
 
     module: str
     operator: str
@@ -101,6 +101,6 @@ def mark(folder: Path) -> tuple[Branch, ...]:
 
 
 def hit_by(line: str) -> int | None:
-    """The number of the branch that a line of TLC's output says was taken."""
+    """The number of the branch in a line of TLC's output; None if the line is not from a mark."""
     found = _HIT.fullmatch(line.strip())
     return int(found[1]) if found else None

@@ -1,4 +1,4 @@
-"""Corpora with one run of each kind of trouble, made of good ones."""
+"""Corpora with one damaged run of each kind, made of good runs."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def _first_send(stream: Path) -> int:
 
 
 def corrupt(corpus: Path) -> dict[str, str]:
-    """Spoil the first runs of a corpus, each in its own way; give the verdict due to each of them.
+    """Damage the first runs of a corpus, each in its own way; give the right verdict on each.
 
-    Ten runs at least. Where a damage leaves the run as good as it was is not foreseen: the damages
-    are chosen so that they cannot.
+    The corpus needs at least eight runs. Each kind of damage is chosen so that the run cannot
+    conform afterwards.
     """
     runs = sorted(folder for folder in corpus.iterdir() if folder.is_dir())
     stream = "member-0.ndjson"

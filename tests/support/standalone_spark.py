@@ -1,7 +1,7 @@
-"""Spark's own servers on the loopback interface, and batch verifications on them as users do them.
+"""Spark's own servers on the loopback interface, and batch verifications on them as by users.
 
-A master with workers, or a server of Spark Connect, is started from the jars that pyspark brings.
-How what is found is compared with one process is here, too; what is verified is not.
+A master with workers, or a server of Spark Connect, is started from the jars that pyspark contains.
+The results of Spark and of one process are brought to the same form here; the corpora are not here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOST = "app of lost executor"
 """The line of the master's log when an application loses an executor with its worker."""
 
 Results = tuple[set[tuple[object, ...]], set[tuple[object, ...]]]
-"""Verdicts, and divergences."""
+"""The verdicts and the divergences of runs."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def await_text(log: Path, text: str) -> None:
-    """Wait until a log has a text."""
+    """Wait until a log contains a text."""
     deadline = time.monotonic() + PATIENCE_S
     while text not in log.read_text(errors="replace"):
         if time.monotonic() > deadline:
@@ -164,7 +164,7 @@ def batch_verify(
 
 
 def kill_amid(cluster: Cluster, job: subprocess.Popen[bytes]) -> int:
-    """Kill a worker with its executor as soon as a few tasks are done; give how many were."""
+    """Kill a worker with its executor as soon as a few tasks are done; give their number."""
     logs = cluster.master_log.parent
     while job.poll() is None:
         texts = (log.read_text(errors="replace") for log in logs.glob("w*/app-*/*/stderr"))
@@ -188,7 +188,7 @@ def results_of(out: Path) -> Results:
 
 
 def results_here(corpus: Path, cache: Path) -> Results:
-    """Give what one process says."""
+    """Give verdicts and divergences from a verification in one process."""
     return results_of_runs(check_units(sorted(corpus.iterdir()), StepLookup(cache=cache)).runs)
 
 

@@ -24,7 +24,7 @@ def cluster(name: str = "OnVote", **fields: Any) -> DivergenceClassSummary:
 
 
 def summary(verdicts: dict[str, int] | None = None, **fields: Any) -> Summary:
-    """A summary of so many runs, two that conform by default."""
+    """A summary with these numbers of verdicts; by default two runs that conform."""
     every = dict.fromkeys(("CONFORMS", "DIVERGES", "INCOMPLETE", "MALFORMED"), 0)
     counted = every | ({"CONFORMS": 2} if verdicts is None else verdicts)
     clusters, listed = fields.get("clusters", []), fields.get("listed", [])

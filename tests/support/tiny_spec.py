@@ -1,7 +1,7 @@
 """A spec folder with a manifest that TLC checks in a second, for tests of the command.
 
-Two members each may nominate themselves and tell the other; a message may be lost. The shape is
-that of the real spec: ``member`` by member, ``channel`` by sender and receiver.
+Each of two members may nominate itself and send that to the other one; a message may be lost. The
+variables are those of the real spec: ``member`` by member, ``channel`` by sender and receiver.
 """
 
 from __future__ import annotations

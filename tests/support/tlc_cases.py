@@ -1,7 +1,7 @@
-"""Runs of TLC that are both recorded as fixtures and, some of them, run for real.
+"""Runs of TLC whose output is recorded as fixtures; tests also run some of them.
 
-Each case is a specification of `tests/unit/tlc/specs`, a configuration and options. What the
-binding must read from it is in the tests, not here.
+Each case is a specification of `tests/unit/tlc/specs`, a configuration and options. The tests have
+the results that `canvass.tlc` must read from it.
 """
 
 from __future__ import annotations

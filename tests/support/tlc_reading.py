@@ -19,7 +19,7 @@ def recorded(name: str) -> list[str]:
 
 
 def events(lines: Iterable[str]) -> list[Event]:
-    """Return what is read from lines."""
+    """Return the events that are read from lines."""
     reader = OutputReader()
     return [event for line in lines for event in reader.feed(line)]
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies of trace events, and the small steps that tests of traces are made of."""
+"""Hypothesis strategies of trace events, and small steps for tests of traces."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ SOURCES = st.builds(
 def events(
     draw: st.DrawFn, member_id: int = 0, member_count: int = 3, step: int | None = None
 ) -> Event:
-    """Events of any content that one reader would give."""
+    """Events of any content that a reader accepts."""
     action = draw(st.sampled_from(Action))
     sends = st.builds(
         Send,
@@ -155,7 +155,7 @@ def initial_member(member_count: int = 3) -> Member:
 
 
 def plain_event(step: int, **fields: Any) -> Event:
-    """An event of the least content."""
+    """An event with the least content."""
     given: dict[str, Any] = {
         "step": step,
         "time_ns": 1_000 + step,

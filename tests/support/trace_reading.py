@@ -43,7 +43,7 @@ def read(data: bytes, piece: int = 1 << 20) -> tuple[list[Event], EventReader]:
 
 
 def outcome(data: bytes, piece: int) -> Any:
-    """Everything that a reader says of some bytes."""
+    """The events, facts and number of lines that a reader gives for some bytes, or its error."""
     try:
         events, reader = read(data, piece)
     except TraceError as error:

@@ -29,7 +29,7 @@ class Watched:
     differs: bool = False
 
     def step(self, rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:
-        """Take one step; a run does not show a step that is not taken."""
+        """Take one step; a step that is not taken does not show in a run, so it is not compared."""
         if (outcome := self.broken.step(rules, i, s, action, x)) is not None:
             sound = core.step(rules, i, s, action, x)
             self.differs |= sound is None or (outcome.next, outcome.sends) != (
