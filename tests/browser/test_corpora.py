@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from canvass.browser import api
-from canvass.browser.limits import CHOICES
+from canvass.browser.limits import CHECKED_RUNS
 from canvass.browser.reports import PAGE, UNCHECKED
 from support.browse import MANY, Asked, serving, write_corpus
 
@@ -69,16 +69,16 @@ def test_what_is_not_there_is_refused(server: Asked) -> None:
 def test_a_few_runs_are_listed_one_by_one_after_their_list(
     tmp_path: Path, good_run: Path, bad_run: Path
 ) -> None:
-    folder = write_corpus(tmp_path / "few", good_run, bad_run, CHOICES)
+    folder = write_corpus(tmp_path / "few", good_run, bad_run, CHECKED_RUNS)
     with serving([folder]) as few:
         sources = few.get(api.Session, "/session").sources
-    assert [one.kind for one in sources] == ["corpus", *["run"] * CHOICES]
+    assert [one.kind for one in sources] == ["corpus", *["run"] * CHECKED_RUNS]
 
 
 def test_the_reason_of_a_run_names_what_its_verdict_does_not_cover(
     tmp_path: Path, good_run: Path, run_from_unknown_logs: Path
 ) -> None:
-    folder = write_corpus(tmp_path / "many", good_run, run_from_unknown_logs, CHOICES + 1)
+    folder = write_corpus(tmp_path / "many", good_run, run_from_unknown_logs, CHECKED_RUNS + 1)
     with serving([folder]) as many:
         first, second = many.get(api.ReportRuns, "/corpus/many/runs").runs[:2]
         for run in (first, second):

@@ -27,7 +27,7 @@ from canvass.tlc.results import Outcome
 from canvass.tlc.runner import run
 from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
-from support.run_arrays import Happening, arrays_of
+from support.run_arrays import StepSketch, arrays_of
 
 WALK = Path(__file__).parent / "MonitorWalk.tla"
 MEMBERS = 3
@@ -86,7 +86,7 @@ NO_PROPERTY = {
 class Step:
     """One printed step."""
 
-    happening: Happening
+    happening: StepSketch
     holds: dict[str, bool]
 
 
@@ -129,7 +129,7 @@ def _step(
     cells = dict(zip(SEEN, seen, strict=True))
     for name, values in STATE_ENUMS.items():
         cells[name] = values[cells[name]].value
-    happening = Happening(
+    happening = StepSketch(
         member=member,
         action=ACTION_NAMES[action],
         state=cells.pop("election_state"),

@@ -231,7 +231,7 @@ def simulate(options: Options, *, lost_ns: int = 0) -> SimulatedLogs:
     return logs
 
 
-def _clears_decks(taken: Taken, before: Member) -> bool:
+def _enters_or_leaves_init(taken: Taken, before: Member) -> bool:
     """Whether a step begins an election, or leaves INIT."""
     old, new = before.election_state, taken.state.election_state
     begins = old is ElectionState.CLOSED is not new
@@ -463,7 +463,7 @@ class _Writer:
 
     def _module_changes(self, taken: Taken, before: Member, seen: _Seen | None) -> None:
         new = self._control(seen)
-        if new == self._module or seen is None or _clears_decks(taken, before):
+        if new == self._module or seen is None or _enters_or_leaves_init(taken, before):
             return
         if taken.action == "TakeSnapshot":
             ends = new == "TERMINATING"

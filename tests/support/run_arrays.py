@@ -17,7 +17,7 @@ LEADER = "LEADER"
 
 
 @dataclass
-class Happening:
+class StepSketch:
     """One step: its member, its action, and the relevant parts of the state after it."""
 
     member: int
@@ -52,7 +52,7 @@ _OF_STATE = (
 )
 
 
-def arrays_of(happenings: Sequence[Happening], members: int) -> RunArrays:
+def arrays_of(happenings: Sequence[StepSketch], members: int) -> RunArrays:
     """The steps as arrays; the steps of each member keep their order."""
     ordered = [h for j in range(members) for h in happenings if h.member == j]
     steps: list[int] = []

@@ -45,7 +45,7 @@ from canvass.aeron_driver.report import (
     Part,
     Reason,
 )
-from canvass.aeron_driver.stream import THROWN, Answers, Cells, take_all
+from canvass.aeron_driver.stream import THROWN, Answers, Cells, ask_all
 from canvass.conformance.operators import operator_place
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import INPUT_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
@@ -416,7 +416,7 @@ def outcomes_of(driver: Driver, steps: DrivableSteps, chosen: Steps) -> Iterator
     layout, at = steps.layout, 0
     state_end = 1 + layout.state_width
     batches = steps.batches(chosen.source, chosen.given, chosen.hidden)
-    for answers in take_all(driver, layout, batches):
+    for answers in ask_all(driver, layout, batches):
         part = chosen[slice(at, at + len(answers.cells))]
         at += len(answers.cells)
         expected, expected_sends = steps.normal_states[part.target], steps.sends[part.sent]

@@ -152,7 +152,7 @@ class Answers:
     notes: dict[int, str]
 
 
-def take_all(driver: Driver, layout: StreamLayout, requests: Iterator[Cells]) -> Iterator[Answers]:
+def ask_all(driver: Driver, layout: StreamLayout, requests: Iterator[Cells]) -> Iterator[Answers]:
     """Start the driver's process, send it batches of requests, and give the answers batch by batch.
 
     Raises
@@ -182,13 +182,13 @@ def take_all(driver: Driver, layout: StreamLayout, requests: Iterator[Cells]) ->
             )
             try:
                 for batch in requests:
-                    yield _take(process, batch, layout.answer_width, errors)
+                    yield _ask(process, batch, layout.answer_width, errors)
             finally:
                 process.kill()
                 process.communicate()
 
 
-def _take(process: subprocess.Popen[bytes], batch: Cells, width: int, errors: IO[bytes]) -> Answers:
+def _ask(process: subprocess.Popen[bytes], batch: Cells, width: int, errors: IO[bytes]) -> Answers:
     assert process.stdin is not None
     # The driver reads a whole batch before it answers.
     with contextlib.suppress(OSError):  # The process has ended: `_read` gives the cause.

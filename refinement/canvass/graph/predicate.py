@@ -43,7 +43,7 @@ _ORDERS: Final[dict[str, Callable[[int, int], Any]]] = {
     ">=": operator.ge,
 }
 _CALCULATIONS: Final = {**_ORDERS, "+": operator.add, "-": operator.sub}
-_GOES_ON: Final = {"and": True, "or": False, "=>": True}
+_RIGHT_DECIDES_AFTER: Final = {"and": True, "or": False, "=>": True}
 """For each connective, the value of its left side for which the right side is evaluated."""
 _FOLDS: Final[dict[str, Callable[[Iterable[bool]], Any]]] = {"any": any, "all": all, "count": sum}
 _COLLECTIONS: Final = (frozenset, tuple, Function)
@@ -65,7 +65,7 @@ def kind_of(value: Any) -> str:
 
 
 @dataclass(slots=True)
-class _Met:
+class _Bases:
     """The results of evaluating a path's base in all states.
 
     ``kinds`` has the kinds of the bases that do not fit, ``names`` the fields of the records among
@@ -99,7 +99,7 @@ class Evaluator:
         self.fields, self.table = fields, table
         self.pairs = 0
         # A path that is evaluated in no state has an entry, too, so that `finish` refuses it.
-        self._met = {path: _Met() for path in nodes_in(node) if path.kind in ("field", "index")}
+        self._met = {path: _Bases() for path in nodes_in(node) if path.kind in ("field", "index")}
         self._kinds: dict[str, Callable[[Node, Env], Any]] = {
             "literal": self._literal,
             "name": self._name,
@@ -107,7 +107,7 @@ class Evaluator:
             "index": self._index,
             **dict.fromkeys(("set", "tuple"), self._items),
             **dict.fromkeys(_FOLDS, self._quantified),
-            **dict.fromkeys((*_GOES_ON, "not"), self._connected),
+            **dict.fromkeys((*_RIGHT_DECIDES_AFTER, "not"), self._connected),
             **dict.fromkeys(("=", "!="), self._equal),
             **dict.fromkeys(_CALCULATIONS, self._calculated),
             "negative": self._negative,
@@ -165,7 +165,7 @@ class Evaluator:
         left = self.condition(node.parts[0], env)
         if node.kind == "not":
             return not left
-        if left is not _GOES_ON[node.kind]:
+        if left is not _RIGHT_DECIDES_AFTER[node.kind]:
             return node.kind != "and"
         return self.condition(node.parts[1], env)
 
@@ -225,12 +225,12 @@ class Evaluator:
             return base[key - 1] if type(key) is int and 1 <= key <= len(base) else None
         if type(base) is Function:
             met.found = True
-            return base.get(key) if type(key) is not bool else _at_truth(base, key)
+            return base.get(key) if type(key) is not bool else _apply_to_truth_value(base, key)
         if base is not None:
             met.kinds.add(kind_of(base))
         return None
 
-    def _refuse(self, node: Node, met: _Met) -> None:
+    def _refuse(self, node: Node, met: _Bases) -> None:
         said = " or ".join(sorted(met.kinds))
         if node.kind == "index":
             if said:
@@ -308,7 +308,7 @@ def _too_many(node: Node) -> PredicateError:
     return PredicateError(f"the quantifiers go through more than {MAX_PAIRS:,} values", node.at)
 
 
-def _at_truth(function: Function, key: bool) -> Value | None:
+def _apply_to_truth_value(function: Function, key: bool) -> Value | None:
     """Apply a function to a truth value; as a key, ``True`` would also find the argument 1."""
     return next((part for argument, part in function.items() if argument is key), None)
 

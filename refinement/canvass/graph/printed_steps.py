@@ -35,7 +35,7 @@ from canvass.traces.layout import (
 Cells = tuple[int, ...]
 
 _INPUT, _STATE, _RESULTS, _DISABLED, _OUTCOME = range(5)
-_NOT_ENABLED, _NO_CHANGE, _CHANGE, _NOT_ASKED = range(4)
+_NOT_ENABLED, _NO_CHANGE, _CHANGE, _NOT_TRIED = range(4)
 _NO_BRACKETS: Final = str.maketrans("", "", '<> "')
 _MESSAGE_START: Final = 3 + len(INPUT_COLUMNS)
 """The place of the message in a printed input."""
@@ -85,7 +85,7 @@ class PrintedGraph:
     target: array[int] = field(default_factory=lambda: array("i"))
     sent: array[int] = field(default_factory=lambda: array("i"))
     _numbers: list[list[int]] = field(default_factory=lambda: [[] for _ in ACTIONS])
-    _open: dict[int, int] = field(default_factory=dict)
+    _awaited: dict[int, int] = field(default_factory=dict)
     """The inputs whose outcome TLC has not yet printed: by their place in the line of results, the
     place in ``target``.
     """
@@ -129,24 +129,24 @@ class PrintedGraph:
 
     def close(self) -> None:
         """Check that no announced outcome is missing."""
-        if self._open:
+        if self._awaited:
             raise GraphError("TLC printed fewer outcomes than it announced")
 
     def _add_results(self, action: int, results: list[int]) -> None:
         self.close()
         numbers, state = self._numbers[action], self.expanded[-1]
         for place, (number, result) in enumerate(zip(numbers, results, strict=True)):
-            if result == _NOT_ASKED:
+            if result == _NOT_TRIED:
                 continue
             if result == _CHANGE:
-                self._open[place] = len(self.target)
+                self._awaited[place] = len(self.target)
             self.source.append(state)
             self.input.append(number)
             self.target.append(state if result == _NO_CHANGE else NONE)
             self.sent.append(0)
 
     def _add_outcome(self, cells: list[int]) -> None:
-        place = self._open.pop(cells[1])
+        place = self._awaited.pop(cells[1])
         end = self._state_end(cells, 2)
         self.target[place] = self._number(tuple(cells[2:end]))
         sent = tuple(cells[end:])

@@ -13,7 +13,7 @@ from canvass.graph.folders import Rows
 from canvass.graph.predicate import Answers, OnProgress, evaluate
 from canvass.graph.values import tree_of
 from canvass.graph.view import StateGraph
-from canvass.graph.walks import of_actions
+from canvass.graph.walks import has_action
 from canvass.tlc.values import format_value
 from canvass.traces.columns import distinct_rows
 
@@ -164,7 +164,7 @@ def _shown(answers: Answers, row: int) -> tuple[Any, str]:
 def _edges(
     graph: StateGraph, of: Rows, actions: Collection[str] | None
 ) -> tuple[tuple[QuotientEdge, ...], int]:
-    out, allowed = graph.out, of_actions(graph, graph.out, actions)
+    out, allowed = graph.out, has_action(graph, graph.out, actions)
     source, target = of[out.own[allowed]], of[out.ends[allowed]]
     cells = np.stack([source, target, out.action[allowed]], axis=1)
     kept = (source >= 0) & (target >= 0)

@@ -33,7 +33,7 @@ def action_codes(graph: StateGraph, names: Collection[str]) -> Rows:
     return np.array(sorted(graph.actions.index(name) for name in set(names)), dtype=np.int32)
 
 
-def of_actions(graph: StateGraph, side: Side, names: Collection[str] | None) -> NDArray[np.bool_]:
+def has_action(graph: StateGraph, side: Side, names: Collection[str] | None) -> NDArray[np.bool_]:
     """Mark the edges of a side that have one of these actions; all edges without ``names``."""
     if names is None:
         return np.ones(len(side.ends), dtype=np.bool_)
@@ -93,7 +93,7 @@ def shortest_path(
     GraphError
         If the graph has no action of a name.
     """
-    out, allowed = graph.out, of_actions(graph, graph.out, actions)
+    out, allowed = graph.out, has_action(graph, graph.out, actions)
     wanted = np.zeros(graph.state_count + 1, dtype=np.bool_)
     wanted[_rows(graph, targets)] = True
     # An extra row after all states leads to the sources; the walk begins there.
@@ -215,7 +215,7 @@ def around(
     shown = _shares(graph, reached[nearest], np.abs(layer), limit, actions)
     rows = reached[nearest][shown[reached[nearest]]].astype(np.int32)
     arrows = arrows_among(graph, rows, actions)
-    more, left_out_edges = _more(graph, rows, shown, actions)
+    more, left_out_edges = _hidden_neighbours(graph, rows, shown, actions)
     return Neighbourhood(
         root=row,
         rows=rows,
@@ -263,7 +263,7 @@ def _beside(
     marked = np.zeros(graph.state_count, dtype=np.bool_)
     for side in (graph.out, graph.into):
         at = side.places(rows)
-        marked[side.ends[at[of_actions(graph, side, actions)[at]]]] = True
+        marked[side.ends[at[has_action(graph, side, actions)[at]]]] = True
     return marked
 
 
@@ -271,7 +271,7 @@ def _layers(graph: StateGraph, row: int, depth: int, actions: Collection[str] | 
     layer = np.full(graph.state_count, _FAR, dtype=np.int32)
     layer[row] = 0
     sides = ((1, graph.out), (-1, graph.into))
-    walks = [(sign, side, of_actions(graph, side, actions)) for sign, side in sides]
+    walks = [(sign, side, has_action(graph, side, actions)) for sign, side in sides]
     frontiers = [np.array([row], dtype=np.int64) for _ in walks]
     seen = [layer == 0 for _ in walks]
     # Both walks go layer by layer, so that a state gets the layer of its shortest distance. Each
@@ -297,7 +297,7 @@ def arrows_among(
     shown[rows] = True
     out = graph.out
     at = out.places(np.sort(rows))
-    at = at[shown[out.ends[at]] & of_actions(graph, out, actions)[at]]
+    at = at[shown[out.ends[at]] & has_action(graph, out, actions)[at]]
     cells = np.stack([out.own[at], out.ends[at], out.action[at]], axis=1)
     first, places = distinct_rows(cells)
     counts = np.bincount(places, minlength=len(first)).tolist()
@@ -310,7 +310,7 @@ def arrows_among(
     )
 
 
-def _more(
+def _hidden_neighbours(
     graph: StateGraph, rows: Rows, shown: NDArray[np.bool_], actions: Collection[str] | None
 ) -> tuple[Rows, int]:
     """Count the neighbours of each state shown that are not shown, and all edges to them."""
@@ -319,7 +319,7 @@ def _more(
     for side in (graph.out, graph.into):
         at = side.places(rows)
         owner = np.repeat(np.arange(len(rows)), np.diff(side.offsets)[rows])
-        hidden = of_actions(graph, side, actions)[at] & ~shown[side.ends[at]]
+        hidden = has_action(graph, side, actions)[at] & ~shown[side.ends[at]]
         edges += int(hidden.sum())
         beyond.append(owner[hidden] * np.int64(graph.state_count) + side.ends[at[hidden]])
     distinct = np.unique(np.concatenate(beyond))

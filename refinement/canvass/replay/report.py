@@ -211,7 +211,7 @@ def _failure(walker: Walker, walk: Walk) -> Failure:
     before = layer.reached[0]
     edges = graph.out.places(sources[:_COMPARED])
     count = int(np.diff(graph.out.offsets)[sources].sum())
-    own = walker.taking(line, graph.out, edges)
+    own = walker.allowed_edges(line, graph.out, edges)
     targets = graph.out.ends[own if len(own) else edges]
     if layer.stays:
         targets = np.concatenate([sources, targets[: len(targets) * layer.steps]])

@@ -166,7 +166,7 @@ class Walker:
             found += differences(logged, self.column(name).at(row), name)
         return found
 
-    def taking(self, line: TraceLine, side: Side, places: Places) -> Places:
+    def allowed_edges(self, line: TraceLine, side: Side, places: Places) -> Places:
         """Give the places of those edges that the action and the parameters of a line allow."""
         if line.action is not None:
             places = places[side.action[places] == self.codes.get(line.action, -1)]
@@ -230,7 +230,7 @@ class Walker:
         layer = Layer(number, line, reached, rows)
         after = reached[-1]
         if layer.steps:
-            targets = graph.out.ends[self.taking(line, graph.out, graph.out.places(after))]
+            targets = graph.out.ends[self.allowed_edges(line, graph.out, graph.out.places(after))]
             after = np.union1d(after, targets) if layer.stays else np.unique(targets)
         return Layer(number, line, reached, self.fitting(after, line))
 
@@ -240,7 +240,7 @@ class Walker:
         """Give the places of the edges from ``sources`` to ``rows`` that a line allows."""
         side = self.graph.into
         places = side.places(rows)
-        return self.taking(line, side, places[np.isin(side.ends[places], sources)])
+        return self.allowed_edges(line, side, places[np.isin(side.ends[places], sources)])
 
     def cover(self, walk: Walk, taken: Taken) -> None:
         """Mark the states and edges of all behaviours that the lines before a failure can be."""

@@ -106,7 +106,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, found: Collected, *, wrong: int =
     (distinct,) = found.by_rules.values()
     steps = DrivableSteps(table_of(distinct))
 
-    def take_all(_driver: Any, _layout: Any, requests: Iterator[Cells]) -> Iterator[Answers]:
+    def ask_all(_driver: Any, _layout: Any, requests: Iterator[Cells]) -> Iterator[Answers]:
         by_request = {
             steps.requests(np.array([2 * row]), np.array([row])).tobytes(): row
             for row in range(len(distinct.steps))
@@ -124,7 +124,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, found: Collected, *, wrong: int =
             done += len(rows)
             yield Answers(cells, {})
 
-    monkeypatch.setattr(driving, "take_all", take_all)
+    monkeypatch.setattr(driving, "ask_all", ask_all)
 
 
 DRIVER: Any = SimpleNamespace(class_path=SimpleNamespace(release="1.52.2", revision="1.50"))

@@ -30,15 +30,15 @@ from canvass.conformance.operators import find_operator
 from canvass.conformance.run_arrays import RunArrays, content_hashes, rows_before
 from canvass.conformance.verdict import LOG_STREAM
 from canvass.traces.layout import MESSAGE_COLUMNS
-from support.run_arrays import CLOSED, LEADER, Happening, arrays_of, exchanged
+from support.run_arrays import CLOSED, LEADER, StepSketch, arrays_of, exchanged
 
 CATCHUP, LIVE_LOG = "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT"
 JOINS = {CATCHUP: "FollowerCatchupAwait", LIVE_LOG: "FollowerLogAwait"}
 
 
-def leader(*, reach: int = 0, replays: tuple[int, ...] = (), term: int = 0) -> list[Happening]:
+def leader(*, reach: int = 0, replays: tuple[int, ...] = (), term: int = 0) -> list[StepSketch]:
     """Member 0 wins a term with an empty log, writes up to somewhere, and grants catch-ups."""
-    begins = Happening(
+    begins = StepSketch(
         0,
         "CandidateBallot",
         state="LEADER_LOG_REPLICATION",
@@ -47,7 +47,7 @@ def leader(*, reach: int = 0, replays: tuple[int, ...] = (), term: int = 0) -> l
         publication_position=0,
         append_position=0,
     )
-    writes = Happening(
+    writes = StepSketch(
         0,
         "AppendEntry",
         state=CLOSED,
@@ -60,9 +60,9 @@ def leader(*, reach: int = 0, replays: tuple[int, ...] = (), term: int = 0) -> l
     return [begins, writes, grants, writes]
 
 
-def joins(state: str, *, commit: int = 0, term: int = 0) -> list[Happening]:
+def joins(state: str, *, commit: int = 0, term: int = 0) -> list[StepSketch]:
     """Member 1 waits for a log of member 0, and then has it."""
-    waits = Happening(
+    waits = StepSketch(
         1,
         "FollowerCatchupInit" if state == CATCHUP else "FollowerLogInit",
         state=state,
@@ -72,11 +72,11 @@ def joins(state: str, *, commit: int = 0, term: int = 0) -> list[Happening]:
         recorded_position=commit,
     )
     after = "FOLLOWER_CATCHUP" if state == CATCHUP else "FOLLOWER_READY"
-    return [Happening(1, "Restart"), waits, replace(waits, action=JOINS[state], state=after)]
+    return [StepSketch(1, "Restart"), waits, replace(waits, action=JOINS[state], state=after)]
 
 
 def ordered(
-    happenings: list[Happening], *, empty: bool = True, complete: tuple[bool, bool] = (True, True)
+    happenings: list[StepSketch], *, empty: bool = True, complete: tuple[bool, bool] = (True, True)
 ) -> Order:
     return order_causes(arrays_of(happenings, 2), 2, empty=empty, complete=complete)
 
@@ -150,13 +150,13 @@ def test_joining_is_explained_by_the_operator_of_the_cluster_that_asks_for_it(ac
     assert (operator.module, operator.lines[0]) == ("Cluster", expected)
 
 
-def records(position: int, *, term: int) -> list[Happening]:
+def records(position: int, *, term: int) -> list[StepSketch]:
     """Member 1 follows member 0 in a term, and records up to a position."""
-    follows = Happening(
+    follows = StepSketch(
         1, "Canvass", state=CLOSED, module_leadership_term_id=term, leader_member_id=0
     )
     return [
-        Happening(1, "Restart"),
+        StepSketch(1, "Restart"),
         follows,
         replace(follows, action="RecordLog", recorded_position=position),
     ]
@@ -175,7 +175,7 @@ def test_recording_what_the_leader_has_not_written_in_the_term_is_found(
 
 
 def test_a_row_goes_on_with_the_row_before_only_in_one_stream_without_a_gap() -> None:
-    story = [Happening(0, "Restart"), *[Happening(member, "Canvass") for member in (0, 0, 1, 2)]]
+    story = [StepSketch(0, "Restart"), *[StepSketch(member, "Canvass") for member in (0, 0, 1, 2)]]
     arrays = replace(arrays_of(story, 3), step=np.array([0, 1, 3, 4, 0]))
 
     assert rows_before(arrays, empty=True).tolist() == [-1, 0, -2, -2, -1]
@@ -218,7 +218,7 @@ def test_a_message_beyond_the_last_one_of_a_member_tells_that_its_stream_is_cut(
     sender: int, is_cut: bool
 ) -> None:
     """Member 1 has sent that message; there is no member 2."""
-    arrays = arrays_of([Happening(0, "Canvass"), Happening(1, "Canvass", vote=(0, 0))], 2)
+    arrays = arrays_of([StepSketch(0, "Canvass"), StepSketch(1, "Canvass", vote=(0, 0))], 2)
     received = {"received_id": np.array([0, -1]), "received_from": np.array([sender, -1])}
 
     assert truncated_members(replace(arrays, **received), 2) == ([sender] if is_cut else [])
@@ -228,7 +228,7 @@ def test_a_message_beyond_the_last_one_of_a_member_tells_that_its_stream_is_cut(
 def exchange(
     receipts: list[tuple[int, int]],
     sends: list[tuple[int, int, int]],
-    last: Happening | None = None,
+    last: StepSketch | None = None,
 ) -> RunArrays:
     """Two members take two steps each.
 
@@ -241,8 +241,8 @@ def exchange(
     last
         The last step of member 1, if it is another one than the first.
     """
-    steps = [Happening(member, "Canvass") for member in (0, 0, 1)]
-    arrays = arrays_of([*steps, last or Happening(1, "Canvass")], 2)
+    steps = [StepSketch(member, "Canvass") for member in (0, 0, 1)]
+    arrays = arrays_of([*steps, last or StepSketch(1, "Canvass")], 2)
     received = [(*receipt, 0) for receipt in receipts]
     return exchanged(arrays, received, [(*send, 0) for send in sends])
 
@@ -338,7 +338,7 @@ def test_messages_of_a_new_process_may_overtake_those_of_the_old_one(
 ) -> None:
     """A receiver polls the images of both in turn. After missing steps the process is unknown."""
     sends = [(2, 5, 0), (3, 6, 0)]
-    arrays = exchange([(6, 1), (5, 1), NOTHING, NOTHING], sends, Happening(1, action))
+    arrays = exchange([(6, 1), (5, 1), NOTHING, NOTHING], sends, StepSketch(1, action))
     arrays.step[3] = step
 
     order = order_causes(arrays, 2, empty=True, complete=(True, step == 1))

@@ -13,7 +13,7 @@ import pytest
 from canvass.conformance.causality import order_causes
 from canvass.conformance.safety_monitors import PROPERTIES, _row_of_commit, violations
 from canvass.conformance.verdict import LOG_STREAM
-from support.run_arrays import CLOSED, LEADER, Happening, arrays_of
+from support.run_arrays import CLOSED, LEADER, StepSketch, arrays_of
 
 
 @dataclass
@@ -21,15 +21,15 @@ class Story:
     """The steps of three members, and the property that they break."""
 
     name: str
-    happenings: list[Happening]
+    happenings: list[StepSketch]
     broken: set[str] = field(default_factory=set)
     revision: str = "1.50"
 
 
-def elected(member: int, term: int, *, at: int = 0) -> list[Happening]:
+def elected(member: int, term: int, *, at: int = 0) -> list[StepSketch]:
     """A member becomes the leader of a term with a log that ends at a position."""
     return [
-        Happening(
+        StepSketch(
             member,
             "CandidateBallot",
             state="LEADER_LOG_REPLICATION",
@@ -42,9 +42,9 @@ def elected(member: int, term: int, *, at: int = 0) -> list[Happening]:
     ]
 
 
-def leads(member: int, term: int, recorded: int, commit: int) -> Happening:
+def leads(member: int, term: int, recorded: int, commit: int) -> StepSketch:
     """A leader outside elections has recorded and committed up to somewhere."""
-    return Happening(
+    return StepSketch(
         member,
         "UpdateLeaderPosition",
         state=CLOSED,
@@ -57,9 +57,9 @@ def leads(member: int, term: int, recorded: int, commit: int) -> Happening:
     )
 
 
-def follows(member: int, leader: int, term: int, recorded: int, commit: int = 0) -> Happening:
+def follows(member: int, leader: int, term: int, recorded: int, commit: int = 0) -> StepSketch:
     """A follower outside elections has recorded and processed up to somewhere."""
-    return Happening(
+    return StepSketch(
         member,
         "RecordLog",
         state=CLOSED,
@@ -71,7 +71,7 @@ def follows(member: int, leader: int, term: int, recorded: int, commit: int = 0)
 
 
 GOOD = [
-    Happening(2, "Restart"),
+    StepSketch(2, "Restart"),
     *elected(0, 1),
     leads(0, 1, 0, 0),
     leads(0, 1, 64, 0),
@@ -87,26 +87,26 @@ STORIES = [
         "two votes in a term",
         [
             *GOOD,
-            Happening(2, "OnRequestVote", vote=(7, 0)),
-            Happening(2, "Restart"),
-            Happening(2, "OnRequestVote", vote=(7, 1)),
+            StepSketch(2, "OnRequestVote", vote=(7, 0)),
+            StepSketch(2, "Restart"),
+            StepSketch(2, "OnRequestVote", vote=(7, 1)),
         ],
         {"OneVotePerTerm"},
     ),
     Story(
         "a vote for another after standing",
         [
-            Happening(2, "Canvass", state="NOMINATE"),
-            Happening(2, "Nominate", state="CANDIDATE_BALLOT", candidate_term_id=3),
-            Happening(2, "OnRequestVote", state="FOLLOWER_BALLOT", vote=(3, 1)),
+            StepSketch(2, "Canvass", state="NOMINATE"),
+            StepSketch(2, "Nominate", state="CANDIDATE_BALLOT", candidate_term_id=3),
+            StepSketch(2, "OnRequestVote", state="FOLLOWER_BALLOT", vote=(3, 1)),
         ],
         {"OneVotePerTerm"},
     ),
     Story(
         "a candidate term forgotten",
         [
-            Happening(2, "OnRequestVote", persisted_candidate_term_id=4),
-            Happening(2, "Restart", persisted_candidate_term_id=3),
+            StepSketch(2, "OnRequestVote", persisted_candidate_term_id=4),
+            StepSketch(2, "Restart", persisted_candidate_term_id=3),
         ],
         {"CandidateTermMonotonic"},
     ),
@@ -131,8 +131,8 @@ STORIES = [
         [
             *GOOD,
             follows(1, 0, 1, 64, 64),
-            Happening(1, "Terminate", recorded_position=64),
-            Happening(1, "Restart", recorded_position=64),
+            StepSketch(1, "Terminate", recorded_position=64),
+            StepSketch(1, "Restart", recorded_position=64),
         ],
     ),
     Story(
@@ -142,7 +142,7 @@ STORIES = [
     ),
     Story(
         "a recording log in disorder",
-        [Happening(2, "LeaderInit", coherent=False)],
+        [StepSketch(2, "LeaderInit", coherent=False)],
         {"RecordingLogCoherent"},
     ),
     Story(
@@ -271,11 +271,11 @@ STORIES = [
             *elected(0, 2),
             leads(0, 2, 64, 0),
             leads(0, 2, 64, 64),
-            Happening(0, "Restart", recorded_position=64),
+            StepSketch(0, "Restart", recorded_position=64),
             *elected(1, 1),
             leads(1, 1, 96, 0),
             leads(1, 1, 96, 96),
-            Happening(1, "Restart", recorded_position=96),
+            StepSketch(1, "Restart", recorded_position=96),
             *elected(1, 3, at=96),
             leads(1, 3, 96, 96),
         ],
@@ -284,7 +284,7 @@ STORIES = [
     Story(
         "a leader that lacks committed entries of no older term",
         [
-            Happening(2, "Restart"),
+            StepSketch(2, "Restart"),
             *elected(1, 2),
             leads(1, 2, 64, 0),
             *elected(1, 0, at=64),
@@ -292,7 +292,7 @@ STORIES = [
             *elected(0, 3),
             leads(0, 3, 64, 0),
             leads(0, 3, 64, 64),
-            Happening(0, "Restart", recorded_position=64),
+            StepSketch(0, "Restart", recorded_position=64),
             *elected(0, 0, at=64),
             leads(0, 0, 96, 0),
             leads(0, 0, 96, 96),
@@ -304,18 +304,18 @@ STORIES = [
 ]
 
 
-def other_disk(member: int, recorded: int = 0, **values: int) -> Happening:
+def other_disk(member: int, recorded: int = 0, **values: int) -> StepSketch:
     """A member starts with another disk than it left."""
-    return Happening(member, "Restart", recorded_position=recorded, **values)  # type: ignore[arg-type]
+    return StepSketch(member, "Restart", recorded_position=recorded, **values)  # type: ignore[arg-type]
 
 
-def elected_again(term: int) -> list[Happening]:
+def elected_again(term: int) -> list[StepSketch]:
     """Member 1 votes for member 2, which becomes the leader of a term with an empty log."""
-    vote = Happening(1, "OnRequestVote", vote=(term, 2))
-    return [vote, Happening(2, "OnVote", hears=1, vote=(term, 2)), *elected(2, term)]
+    vote = StepSketch(1, "OnRequestVote", vote=(term, 2))
+    return [vote, StepSketch(2, "OnVote", hears=1, vote=(term, 2)), *elected(2, term)]
 
 
-def led_by_another() -> list[Happening]:
+def led_by_another() -> list[StepSketch]:
     """Member 2 leads term 2, and commits with member 1."""
     return [
         *elected_again(2),
@@ -333,7 +333,7 @@ REPLACED = [
         "its last owner removes it",
         [
             *led_by_another(),
-            Happening(0, "Restart", recorded_position=64),
+            StepSketch(0, "Restart", recorded_position=64),
             replace(follows(0, 2, 2, 0), hears=2),
             follows(0, 2, 2, 128),
         ],
@@ -346,11 +346,11 @@ REPLACED = [
         {"CommittedIsDurable", "CommitMonotonic", "NoTruncationBelowCommit"},
     ),
     Story(
-        "a candidate term forgotten, and two votes", [Happening(1, "OnRequestVote", vote=(7, 2))]
+        "a candidate term forgotten, and two votes", [StepSketch(1, "OnRequestVote", vote=(7, 2))]
     ),
     Story(
         "two votes since",
-        [Happening(1, "OnRequestVote", vote=(7, j)) for j in (0, 2)],
+        [StepSketch(1, "OnRequestVote", vote=(7, j)) for j in (0, 2)],
         {"OneVotePerTerm"},
     ),
     Story("a second leader of a term in which it voted", elected_again(1)),
@@ -362,7 +362,7 @@ REPLACED = [
 @pytest.mark.parametrize("story", REPLACED, ids=lambda story: story.name)
 def test_monitor_a_member_with_another_disk_is_a_new_one(story: Story) -> None:
     """Only what the members did counts: neither what the disk lacks, nor what follows from it."""
-    before = [*GOOD, Happening(1, "OnRequestVote", vote=(7, 0), persisted_candidate_term_id=7)]
+    before = [*GOOD, StepSketch(1, "OnRequestVote", vote=(7, 0), persisted_candidate_term_id=7)]
     before[-1] = replace(before[-1], recorded_position=64)
     happenings = [*before, other_disk(1), *story.happenings]
     step = sum(each.member == 1 for each in before)
@@ -378,7 +378,7 @@ def test_monitor_a_member_with_another_disk_is_a_new_one(story: Story) -> None:
 def test_monitor_what_a_quorum_still_has_must_stay() -> None:
     """The disk of member 1 is replaced; members 0 and 2 have what is committed, until 2 cuts it."""
     before = [*GOOD, follows(2, 0, 1, 0), follows(2, 0, 1, 64, 64)]
-    vote = Happening(1, "OnRequestVote", vote=(7, 2), persisted_candidate_term_id=7)
+    vote = StepSketch(1, "OnRequestVote", vote=(7, 2), persisted_candidate_term_id=7)
     cut = replace(follows(2, 0, 1, 32, 64), hears=1)
     happenings = [*before, other_disk(1), vote, cut]
     arrays = arrays_of(happenings, members=3)
@@ -478,7 +478,7 @@ def test_monitor_what_is_not_known_is_not_held_against_anybody() -> None:
     assert np.array_equal(np.sort(order.order), np.arange(len(arrays)))
 
 
-def reports(member: int, recorded: int, commit: int, *checksums: tuple[int, int]) -> Happening:
+def reports(member: int, recorded: int, commit: int, *checksums: tuple[int, int]) -> StepSketch:
     """A follower outside elections that reports checksums of its log."""
     return replace(follows(member, 0, 1, recorded, commit), checksums=checksums)
 
@@ -502,11 +502,11 @@ def test_monitor_names_the_step_whose_checksum_contradicts_an_equal_log() -> Non
         ([reports(1, 96, 0), reports(1, 96, 64)], True),
         ([reports(1, 96, 32)], False),
         ([reports(1, 32, 0), reports(1, 96, 96)], False),
-        ([Happening(1, "Restart", recorded_position=96), reports(1, 96, 96)], True),
+        ([StepSketch(1, "Restart", recorded_position=96), reports(1, 96, 96)], True),
     ],
 )
 def test_monitor_a_commit_position_that_passes_a_checksum_commits_its_log(
-    later: list[Happening], is_broken: bool
+    later: list[StepSketch], is_broken: bool
 ) -> None:
     """Nothing else is known of the logs: another step reports the checksum than commits it."""
     story = [reports(1, 64, 0, (64, 5)), *later, reports(2, 64, 64, (64, 6))]
@@ -560,7 +560,7 @@ def test_monitor_a_log_is_unknown_after_missing_steps() -> None:
 
 
 @pytest.mark.parametrize("others", [[], [follows(1, 2, 6, 96, 96)]], ids=["one step", "leader"])
-def test_monitor_a_member_with_an_unknown_log_lacks_nothing(others: list[Happening]) -> None:
+def test_monitor_a_member_with_an_unknown_log_lacks_nothing(others: list[StepSketch]) -> None:
     """The entries that another member has committed may be of a later term."""
     arrays = arrays_of([leads(0, 5, 64, 64), *others], members=3)
     order = order_causes(arrays, 3, empty=False, complete=[True] * 3)

@@ -27,7 +27,7 @@ them."""
 DRAWN_EDGES: Final = 5000
 LANE_EVENTS: Final = 1000
 LISTED: Final = 1000
-CHOICES: Final = 100
+CHECKED_RUNS: Final = 100
 """Most runs of a corpus that is checked as a whole: each of its runs then is its own source."""
 QUOTIENT_NODES: Final = 500
 DEPTH: Final = 16

@@ -15,7 +15,7 @@ from typing import Final
 
 from canvass.browser.counterexamples import CounterexampleError, read_counterexample
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.limits import CHOICES
+from canvass.browser.limits import CHECKED_RUNS
 from canvass.browser.reports import OpenCorpus, OpenReport, Place
 from canvass.browser.sources import Lazy, Source, shown
 from canvass.browser.verdicts import Checker, RunSource
@@ -125,7 +125,7 @@ class Opener:
         if not found:
             raise OpenError(f"{path}: there is no run in it")
         found.sort(key=lambda one: (natural(str(one[0])), natural(one[1])))
-        runs = {one: self.source_of(*one) for one in found} if len(found) <= CHOICES else {}
+        runs = {one: self.source_of(*one) for one in found} if len(found) <= CHECKED_RUNS else {}
         if len(found) > 1:
             yield self.corpus_source(path, found, runs)
         yield from runs.values()

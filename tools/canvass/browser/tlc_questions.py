@@ -25,7 +25,7 @@ BOUNDS: Final = SearchBounds(steps=12, seconds=60)
 
 
 THREAD: Final = "question to TLC"
-_ASKING: Final = api.TlcAnswer(text="", states=0, counterexample=None, pending=True)
+_PENDING: Final = api.TlcAnswer(text="", states=0, counterexample=None, pending=True)
 
 
 class TlcQuestions:
@@ -50,10 +50,10 @@ class TlcQuestions:
         """
         with self._lock:
             if question not in self._answers:
-                if _ASKING in self._answers.values():
+                if _PENDING in self._answers.values():
                     message = "TLC works on another question; it ends within a minute"
                     raise Refusal(409, "busy", message)
-                self._answers[question] = _ASKING
+                self._answers[question] = _PENDING
                 thread = threading.Thread(target=self._work, args=(question, work), name=THREAD)
                 thread.daemon = True
                 thread.start()

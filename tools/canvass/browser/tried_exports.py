@@ -50,7 +50,7 @@ from canvass.traces.schema import Event, to_core_input
 NAME: Final = "WhatIf"
 _ROOM: Final = 1000
 """The capacity of channels and network in a script: more messages than any path sends."""
-_ENTRIES: Final = {
+_POSITION_STEPS: Final = {
     "RecordLog": ("record", "Records", "recorded_position"),
     "AppendEntry": ("append", "Writes", "publication_position"),
     "ConsumeLog": ("consume", "Reads", "commit_position"),
@@ -128,7 +128,7 @@ def script(start: Start, path: Sequence[str]) -> Script:
         count += steps
     steps_text = " \\o\n    ".join(lines)
     module = f"""---- MODULE {NAME} ----
-\\* {count} steps after {start.title.translate(_PLAIN)}. Beside Script.tla: canvass check {NAME}.tla
+\\* {count} steps after {start.title.translate(_SAFE)}. Beside Script.tla: canvass check {NAME}.tla
 EXTENDS Script
 
 MCFirst ==
@@ -167,7 +167,7 @@ MCNext ==
     return Script(module, config, count)
 
 
-_PLAIN: Final = dict.fromkeys((*range(32), 40, 41, 42), "?")
+_SAFE: Final = dict.fromkeys((*range(32), 40, 41, 42), "?")
 """Control characters, and the characters that begin or end a comment of TLA+."""
 
 
@@ -186,8 +186,8 @@ def _scripted(
     i, j, action = choice.member, choice.sender, choice.action
     if action in (LOST, Action.RESTART):
         return (f"Loss({j}, {i})" if action == LOST else f"Restarts({i})"), 1
-    if action in _ENTRIES:
-        _, verb, field = _ENTRIES[action]
+    if action in _POSITION_STEPS:
+        _, verb, field = _POSITION_STEPS[action]
         count = max(1, getattr(after, field) - getattr(before, field))
         return (f"{verb}({i})" if count == 1 else f"Times({count}, {verb}({i}))"), count
     changes = [
@@ -311,8 +311,8 @@ def _command(choice: Choice) -> str:
     i, j, action = choice.member, choice.sender, choice.action
     if action in (LOST, Action.RESTART):
         return f"drop {j}->{i} count=1" if action == LOST else f"start {i}"
-    if action in _ENTRIES:
-        return f"{_ENTRIES[action][0]} {i} to={choice.input.position}"
+    if action in _POSITION_STEPS:
+        return f"{_POSITION_STEPS[action][0]} {i} to={choice.input.position}"
     words = [f"do {i} {action}" if j < 0 else f"deliver {j}->{i} count=1"]
     for name, value in _given(choice):
         text = ",".join(map(str, sorted(value))) if isinstance(value, frozenset) else f"{value}"

@@ -48,7 +48,7 @@ _BASE: Final = "/what-if/{kind}/{source}/{at}"
 _MOST_CHANGES: Final = 3
 _READ: Final = re.compile(r"\b([sx])\.(\w+)")
 """A field of the state or the input in a part of a guard."""
-_STANDING: Final = (("s", "electionState"), ("s", "role"))
+_FIELDS_WITHOUT_NAME: Final = (("s", "electionState"), ("s", "role"))
 """The fields that are read by a part that names no field, such as ``At(s, "NOMINATE")``."""
 _UNLIKE: Final = (msgspec.ValidationError, LookupError, TypeError, ValueError, AttributeError)
 
@@ -296,7 +296,7 @@ def why_not(world: World, i: int, action: Action) -> api.WhyNot:
                 blocks=blocks,
                 values=tuple(
                     f"{one}.{name} = {value_text(trees[one][name])}"
-                    for one, name in dict.fromkeys(_READ.findall(part) or _STANDING)
+                    for one, name in dict.fromkeys(_READ.findall(part) or _FIELDS_WITHOUT_NAME)
                     if name in trees[one]
                 ),
             )

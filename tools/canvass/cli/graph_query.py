@@ -49,7 +49,7 @@ MOST_STATES: Final = 20_000
 
 STATE_HELP: Final = "The beginning of a state's id, or 'initial' for the only initial state."
 INITIAL: Final = "initial"
-_PATIENCE_S: Final = 2.0
+_PROGRESS_EVERY_S: Final = 2.0
 """The time before the first line of progress of a query, and between two lines."""
 
 
@@ -154,9 +154,9 @@ def progress(line: str) -> Callable[[int, int], None]:
     console, due = progress_console(), list[float]()
 
     def report(*numbers: int) -> None:
-        due[:] = due or [monotonic() + _PATIENCE_S]
+        due[:] = due or [monotonic() + _PROGRESS_EVERY_S]
         if monotonic() >= due[0]:
-            due[0] += _PATIENCE_S
+            due[0] += _PROGRESS_EVERY_S
             console.print(line.format(*numbers))
 
     return report
