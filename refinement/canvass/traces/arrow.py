@@ -1,13 +1,14 @@
 """The Arrow schema ``canvass.events/1``, and events in columns to and from Arrow tables.
 
-A table holds events of one member count. Names of columns: ``input_<column>``,
-``message_<column>``, ``state_<column>``, ``member_<k>_<column>`` for member k, after the tuples of
-`canvass.traces.layout`; the lists ``recording_log``, ``sends`` and ``log_checksums`` hold structs
-of the same columns. Enums, actions and message types are dictionary-encoded strings, flags are
-booleans, all else is int64. There are no nulls, except ``message_type`` of an event without a
-message, and ``source``.
+A table holds events of clusters with one number of members. Its columns are those in the tuples of
+`canvass.traces.layout`, with the names ``input_<column>``, ``message_<column>``,
+``state_<column>``, and ``member_<k>_<column>`` for member k. The lists ``recording_log``, ``sends``
+and ``log_checksums`` hold structs, whose fields are also in these tuples. Enums, actions and
+message types are dictionary-encoded strings, flags are booleans, all else is int64. There are no
+nulls, except ``message_type`` of an event without a message, and ``source``.
 
-The conversion to `EventColumns` has no loop over events. Files are elsewhere.
+The conversion to `EventColumns` has no loop over events. The module reads and writes no files of
+events.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _STATE_NAMES: Final = {
     name: tuple(value.value for value in values) for name, values in STATE_ENUMS.items()
 }
 _NAMES: Final = _STATE_NAMES | {"action": ACTION_NAMES, "type": MESSAGE_TYPE_NAMES}
-"""The names of the codes in a column."""
+"""For each column with codes, the names of its codes."""
 _SOURCE: Final = pa.struct(
     [
         pa.field("file", _TEXT, nullable=False),
@@ -61,7 +62,7 @@ MEMBER_COUNT_KEY: Final = b"canvass.memberCount"
 
 
 class ColumnError(Exception):
-    """A table is no table of events; the code is one of `canvass.traces.errors.Code`."""
+    """A table is no table of events. The ``code`` is one of `canvass.traces.errors.Code`."""
 
     def __init__(self, code: Code, reason: str) -> None:
         super().__init__(code, reason)
@@ -70,9 +71,9 @@ class ColumnError(Exception):
 
 
 ADDED_COLUMN: Final = "input_entry_position"
-"""A column that older tables of events lack. No step in them has that input."""
+"""A column that older tables of events lack, because no step in them has that input."""
 _FILLED: Final = frozenset({ADDED_COLUMN, "source"})
-"""Columns that may be missing."""
+"""The columns that a table may lack."""
 
 
 def _type(name: str) -> Any:
@@ -88,7 +89,7 @@ def _struct(columns: Sequence[str]) -> Any:
 
 
 def _flat(member_count: int) -> list[tuple[str, Sequence[str]]]:
-    """Return the flat columns after the first ones: prefix, and names."""
+    """Return the flat columns after the first ones, as prefixes with names."""
     members = [(f"member_{member}_", MEMBER_COLUMNS) for member in range(member_count)]
     flat = ("input_", INPUT_COLUMNS), ("message_", MESSAGE_COLUMNS), ("state_", STATE_COLUMNS)
     return [*flat, *members]
@@ -217,11 +218,11 @@ def member_count_of(schema: Any) -> int:
 
 
 class _Table:
-    """The columns of a table of events as numbers; refuses nulls that are not allowed.
+    """The columns of a table of events as numbers; nulls that are not allowed are refused.
 
-    Other tools write tables again: with another order and further columns, which are left out; with
-    plain or large strings, with other widths of integers, with large lists. Values are cast where
-    nothing is lost.
+    Another tool may have written the table again, with columns in another order, with plain or
+    large strings, with other widths of integers, or with large lists. Values are cast if the cast
+    loses nothing. Further columns are left out.
     """
 
     def __init__(self, table: Any) -> None:
@@ -310,9 +311,9 @@ def _codes(array: Any, names: Sequence[str], what: str) -> Ints:
 
 
 def _in_order_of_rows(run: Any) -> tuple[list[str], Ints]:
-    """Give the runs of a column in the order of its rows, and the number of the run of each row.
+    """Give the runs of a column in the order of its rows, and for each row the index of its run.
 
-    The dictionary of a column may have any order, a run twice, and runs without a row.
+    The dictionary of the column may have any order. It may name a run twice, or a run without rows.
     """
     names = run.dictionary.to_pylist()
     indices = run.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -323,7 +324,7 @@ def _in_order_of_rows(run: Any) -> tuple[list[str], Ints]:
 
 
 def from_table(table: Any) -> EventColumns:
-    """Return the events of a table, also one that another tool wrote, in columns.
+    """Return the events of a table in columns; another tool may have written the table.
 
     Raises
     ------
@@ -376,7 +377,7 @@ def published() -> dict[str, bytes]:
 
 
 def main() -> None:
-    """Write them: ``python -m canvass.traces.arrow``."""
+    """Write the published schemas: ``python -m canvass.traces.arrow``."""
     FOLDER.mkdir(exist_ok=True)
     for name, contents in published().items():
         (FOLDER / name).write_bytes(contents)

@@ -1,7 +1,7 @@
-"""Events in columns: `EventColumns`, made from events by `from_events`, from Arrow in
-`canvass.traces.arrow`.
+"""Events in columns: `EventColumns`. `from_events` makes them from events, `canvass.traces.arrow`
+from Arrow tables.
 
-**Layout.** Row ``i`` is one event. Everything is int64 (C-contiguous), so that a kernel needs one
+**Layout.** Row ``i`` is one event. All arrays are int64 (C-contiguous), so that a kernel needs one
 element type. Column numbers are in `canvass.traces.layout` (``STATE_INDEX["commit_position"]``):
 
 ====================  =========  ==============================================================
@@ -24,12 +24,13 @@ array                 shape      holds
 ``checksums``         . x 2      ``CHECKSUM_COLUMNS``
 ====================  =========  ==============================================================
 
-One batch has one member count. The rows of one member's stream are contiguous and in step order, so
-that the row of the step before is the row before. If it is another step, steps are missing, or the
-stream begins, or it continues from the batch before. The state before a step is the state after the
-previous one; before a ``Restart`` it is the persistent part of the recorded state itself.
+All clusters of a batch have the same number of members. The rows of one member's stream are
+contiguous and in step order, so the step before is in the row before. If that row has another step,
+there are three cases: steps are missing, the stream begins, or the stream continues from the batch
+before. The state before a step is the state after the previous step. The state before a ``Restart``
+is the persistent part of the state that the restart recorded.
 
-Left out: `Event.source`, which no verdict reads; it stays in NDJSON and Parquet.
+`Event.source` is left out, because no verdict reads it. It stays in NDJSON and Parquet.
 """
 
 from __future__ import annotations
@@ -129,15 +130,16 @@ _OF_EVENTS: Final = (
     *("member", "step", "time_ns", "action"),
     *("inputs", "message", "state", "members"),
 )
-"""The columns with a row for each event, without ``run``: each part numbers its own runs."""
+"""The columns with a row for each event. ``run`` is left out, because each part numbers its own
+runs."""
 _LISTS: Final = {"log": "log_offsets", "sends": "send_offsets", "checksums": "checksum_offsets"}
-"""The columns with any number of rows for each event, and the columns of where these begin."""
+"""The columns with any number of rows for each event, with the names of their offsets."""
 
 
 def continues(step: Ints, *streams: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Tell for each row whether it is the next step after the row before it, in one stream.
+    """Tell for each row whether it is the next step of the same stream after the row before it.
 
-    ``streams`` are columns that are equal for the rows of one stream.
+    ``streams`` are columns, such as run and member, that are equal for the rows of one stream.
     """
     found = np.zeros(len(step), dtype=np.bool_)
     found[1:] = step[1:] == step[:-1] + 1
@@ -149,7 +151,7 @@ def continues(step: Ints, *streams: NDArray[np.integer]) -> NDArray[np.bool_]:
 def join(parts: Sequence[EventColumns]) -> EventColumns:
     """Put batches of one cluster size one after the other.
 
-    A run may continue from one part to the next, but not come back after another run.
+    A run may continue from one part to the next, but not after rows of another run.
     """
     if len(parts) == 1:
         return parts[0]
@@ -172,7 +174,7 @@ _VALUES: Final[dict[str, Callable[[int], Any]]] = {
     "active": lambda mask: tuple(sorted(members_of(mask))),
     "accepted": lambda mask: tuple(sorted(members_of(mask))),
 }
-"""Functions from a cell to the value of a field, for values that are no numbers."""
+"""For each field that is no number, the function from a cell to the value of the field."""
 
 
 def fields_of(columns: Sequence[str], cells: Sequence[int] | Ints) -> dict[str, Any]:
@@ -213,7 +215,7 @@ def member_of(
 
 
 def state_at(arrays: Any, row: int) -> Member:
-    """Return the state of a row of `EventColumns`, or of other arrays that are laid out so."""
+    """Return the state of a row of `EventColumns`, or of other arrays with the same layout."""
     log = _slice(arrays.log, arrays.log_offsets, row)
     return member_of(arrays.state[row].tolist(), arrays.members[row].tolist(), log.tolist())
 
@@ -258,7 +260,8 @@ def _event(columns: EventColumns, row: int) -> Event:
 
 
 COLUMN_EVENTS = 2_000
-"""Approximate events of a batch: many, so that operations on columns cost little per event."""
+"""The approximate number of events of a batch: large, so that operations on columns cost little per
+event."""
 
 _HEAD: Final = ("step", "time_ns", "action")
 _TYPES: Final[tuple[type[Message], ...]] = MESSAGE_TYPES
@@ -272,7 +275,7 @@ _ENUM_PLACES: Final[tuple[tuple[int, dict[Any, int]], ...]] = tuple(
 _LIST_PLACES: Final = tuple(
     place for place in reversed(range(len(_FIELDS))) if _FIELDS[place] not in STATE_COLUMNS
 )
-"""Indexes of the state's fields that are lists, last first."""
+"""The indexes of the state's fields that are lists, the last one first."""
 _pack_input: Final = Struct(f"={len(INPUT_COLUMNS)}q").pack
 
 
@@ -307,7 +310,7 @@ assert CHECKSUM_COLUMNS == ("position", "checksum")
 
 
 def _array(rows: Iterable[Iterable[int]], columns: Sequence[str]) -> Ints:
-    """Return rows of integers as an array; to pack them is faster than what numpy does."""
+    """Return rows of integers as an array. Packing them is faster than numpy's own conversion."""
     return _unpacked(starmap(Struct(f"={len(columns)}q").pack, rows), columns)
 
 
@@ -316,7 +319,10 @@ def _unpacked(rows: Iterable[bytes], columns: Sequence[str]) -> Ints:
 
 
 def message_rows(carried: Sequence[tuple[Message | None, int, str]]) -> Ints:
-    """Return rows of `MESSAGE_COLUMNS`: a message, its receiver or sender, and its id; or None."""
+    """Return rows of `MESSAGE_COLUMNS` for messages, each with its receiver or sender and its id.
+
+    A message may be None.
+    """
     rows: dict[type[Any], list[tuple[int, ...]]] = {kind: [] for kind in _TYPES}
     for row, (message, peer, message_id) in enumerate(carried):
         if message is not None:
@@ -420,19 +426,19 @@ _LARGEST_CODE: Final = 1 << 62
 
 
 def offsets_of(counts: Any) -> Ints:
-    """Give where each of several lists begins and ends, if they are joined: 0 first, then sums."""
+    """Give the offsets of several lists that are joined, from their lengths: 0, then the sums."""
     return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
 
 
 def places_of(offsets: Ints, rows: NDArray[np.integer]) -> Ints:
-    """Give the places of all items of some lists, one list after another.
+    """Give the indexes of all items of some lists among the items of all joined lists.
 
     Parameters
     ----------
     offsets
-        As `offsets_of` gives them for all lists.
+        The offsets of all lists, from `offsets_of`.
     rows
-        The numbers of the lists.
+        The indexes of the wanted lists, in the order of the result.
     """
     starts = offsets[rows]
     sizes = offsets[np.asarray(rows) + 1] - starts
@@ -452,8 +458,8 @@ def distinct_rows(rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
     Returns
     -------
     tuple
-        The first row of each distinct row, ascending by content, and for each row the place of its
-        equal among them.
+        The index of the first occurrence of each distinct row, in ascending order of the content;
+        and for each row the place of its equal in that order.
     """
     code = np.zeros(len(rows), dtype=np.int64)
     size = 1

@@ -13,25 +13,25 @@ class Code(str, Enum):
     """Why a trace is refused."""
 
     UNREADABLE = "UNREADABLE"
-    """The operating system refuses to read it, or it is not a regular file."""
+    """The operating system refuses to read the file, or it is not a regular file."""
     NOT_FOUND = "NOT_FOUND"
     """There is no such run, stream or data set."""
     BAD_NAME = "BAD_NAME"
-    """A file name that the format does not have, or a symbolic link."""
+    """A file has a name that the format does not allow, or is a symbolic link."""
     AMBIGUOUS = "AMBIGUOUS"
     """Two files claim to be the same stream or run."""
     BAD_COMPRESSION = "BAD_COMPRESSION"
     """Compressed data are damaged."""
     LINE_TOO_LONG = "LINE_TOO_LONG"
     TOO_LARGE = "TOO_LARGE"
-    """It exceeds another limit of `canvass.traces.layout`."""
+    """The input exceeds another limit of `canvass.traces.layout`."""
     EMPTY_LINE = "EMPTY_LINE"
     BAD_SYNTAX = "BAD_SYNTAX"
-    """It is no JSON."""
+    """The text is no JSON."""
     BAD_VALUE = "BAD_VALUE"
     """A field is missing, unknown, of another type, or out of range."""
     BAD_EVENT = "BAD_EVENT"
-    """Each field is well-typed, but they contradict each other."""
+    """Each field is well-typed, but the fields contradict each other."""
     BAD_SCHEMA = "BAD_SCHEMA"
     """Columns or metadata of a data set are not those of the format."""
 
@@ -69,7 +69,7 @@ class TraceError(Exception):
 
 @contextmanager
 def file_named_in_errors(path: object) -> Iterator[None]:
-    """Name a file in an `OSError` without a file name; only the opening of a file has one."""
+    """Add a file name to each `OSError` without one: Python names the file only if `open` fails."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
 """NDJSON: a member's stream, one event a line. msgspec decodes and encodes it.
 
-A block of whole lines is decoded at once. A block that msgspec refuses is decoded line by line, so
-that the error has the line, and msgspec's reason has the path in the JSON.
+A block of whole lines is decoded at once. A block that msgspec refuses is decoded again line by
+line. So the error has the line, and its reason, from msgspec, has the path in the JSON.
 
 The invariant: for any bytes, a reader yields events or raises one `TraceError`.
 """
@@ -24,11 +24,11 @@ from canvass.traces.schema import Event, Fact, FactKind, Run, encode_lines, even
 from canvass.traces.streams import Source
 
 BLOCK_BYTES: Final = 1 << 16
-"""Bytes of one read: large, so that calls are cheap; small, so that the block fits the caches and
-the allocator reuses its memory.
+"""The bytes of one read. The number is large, so that calls cost little. It is small, so that the
+block fits into the caches and the allocator reuses its memory.
 """
 MAX_GAPS: Final = 1_000
-"""Maximum gaps kept for one stream: one gap decides the verdict, the others help its user."""
+"""The most gaps that are kept for one stream. One gap decides the verdict, others help the user."""
 
 _EVENTS: Final = msgspec.json.Decoder(Event)
 _RUN: Final = msgspec.json.Decoder(Run)
@@ -58,8 +58,8 @@ class EventReader:
     member_id
         As given.
     facts
-        What is missing so far: the first `MAX_GAPS` gaps, the beginning included, and after the
-        last batch, where the stream stops within a line.
+        What is missing so far: a late start and gaps, together at most `MAX_GAPS`. After the last
+        batch also the place where the stream stops within a line, if it does.
     lines
         Lines read so far.
     """
@@ -184,12 +184,12 @@ def decode_document(decoder: msgspec.json.Decoder[_T], data: bytes, name: str, l
 
 
 def checked_line(event: Event, member_id: int) -> bytes:
-    """Encode an event of a member, whose values may be of any type.
+    """Encode an event of a member, after checking it: its values may have wrong types.
 
     Raises
     ------
     ValueError, TypeError, OverflowError
-        If it does not fit the format.
+        If the event does not fit the format.
     """
     line = encode_lines([event])
     problem = event_problem(_EVENTS.decode(line), member_id)
@@ -199,7 +199,7 @@ def checked_line(event: Event, member_id: int) -> bytes:
 
 
 def _is_cut(line: bytes) -> bool:
-    """Tell whether a line without an end is the beginning of an event."""
+    """Tell whether a line without a line end is the beginning of an event."""
     try:
         _EVENTS.decode(line)
     except msgspec.ValidationError:
@@ -245,8 +245,8 @@ def open_stream(path: Path, mode: Literal["xb", "ab"] = "xb") -> BinaryIO:
     if path.suffix == ".zst":
         return cast(BinaryIO, zstandard.ZstdCompressor().stream_writer(file))
     if path.suffix == ".gz":
-        # Neither name nor time in the header: equal events make equal files.
+        # The header has neither name nor time, so that equal events make equal files.
         zipped: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
-        zipped.myfileobj = file  # What it closes at its end.
+        zipped.myfileobj = file  # The gzip file closes this file when it is closed.
         return cast(BinaryIO, zipped)
     return file

@@ -1,8 +1,9 @@
 """A Parquet data set of events: a folder of files ``events-<members>-<number>.parquet``.
 
-Each file has whole runs of one member count. The rows are in the order of runs, members and steps.
-A stream may continue in the next row group. The file's metadata have ``run.json`` and the facts of
-each run, so that a file can be checked alone. The columns are those of `canvass.traces.arrow`.
+Each file has whole runs of clusters with the same number of members. The rows are in the order of
+runs, members and steps. A stream may continue in the next row group. The file's metadata have
+``run.json`` and the facts of each run, so each file can be checked alone. The columns are those of
+`canvass.traces.arrow`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _ABSENT: Final = np.array(
     ]
     + [[False] + [True] * (len(MESSAGE_COLUMNS) - 1)]
 )
-"""The columns that have -1, by message type; the last row is for no message."""
+"""For each message type, the columns that have -1. The last row is for events without a message."""
 NOT_IN_ORDER: Final = "the rows are not in the order of run, member and step"
 STEP_TWICE: Final = "a step is there twice, or several runs have the id"
 _VOTE: Final = MESSAGE_TYPES.index(Vote)
@@ -65,12 +66,12 @@ _ID_NUMBER: Final = (1 << ID_BITS) - 1
 
 
 def column_problems(columns: EventColumns) -> list[tuple[int, str]]:
-    """Find rows that a strict reader of lines would refuse, whatever the rows before them are.
+    """Find the rows that a strict reader of lines would refuse, whatever the rows before them are.
 
     Returns
     -------
     list
-        For each reason and run with such rows the first of them.
+        For each reason and each run with such rows, the first such row and the reason.
     """
     found: list[tuple[int, str]] = []
 
@@ -114,16 +115,16 @@ def message_id_senders(messages: Ints) -> Ints:
 def row_problems(
     columns: EventColumns, runs: Mapping[str, RunEntry], finder: FactFinder
 ) -> dict[str, str]:
-    """Give for each run with a problem in the next rows the first one, by the run's id.
+    """Give, for each run with a problem in the next rows, the first problem, by the run's id.
 
     Parameters
     ----------
     columns
         The next rows of a file or table.
     runs
-        The runs that the rows may be of, by their ids.
+        The runs to which the rows may belong, by their ids.
     finder
-        Knows the rows before.
+        The finder that has looked at the rows before these.
     """
     of_order = finder.look(columns)
     found = {columns.runs[columns.run[row]]: it for row, it in of_order if it == NOT_IN_ORDER}
@@ -167,7 +168,7 @@ def _bad_message(messages: Ints) -> NDArray[np.bool_]:
 EVENTS_PER_FILE: Final = 1 << 20
 """A file ends with the run that reaches this number of events."""
 EVENTS_PER_ROW_GROUP: Final = 1 << 16
-"""Readers decode as many rows at once: about 80 MB for three members."""
+"""The number of rows that readers decode at once: about 80 MB for three members."""
 RUNS_KEY: Final = b"canvass.runs"
 
 
@@ -181,7 +182,7 @@ class RunEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 REVISION: Final = "revision"
 """A column of rows without metadata: the revision of the spec that the run is checked against."""
 TRUNCATED: Final = "truncated"
-"""The same: the last row of a stream says why the stream is truncated."""
+"""A column of rows without metadata: the last row of a stream says why the stream is truncated."""
 _ENTRIES: Final = msgspec.json.Decoder(tuple[RunEntry, ...])
 
 
@@ -191,7 +192,8 @@ def entries_of(data: bytes, name: str) -> dict[str, RunEntry]:
     Raises
     ------
     TraceError
-        If they are no such metadata, name no run, or a run twice; it calls them ``name``.
+        If the data are no such metadata, name no run, or name a run twice. The error calls the data
+        ``name``.
     """
     entries = decode_document(_ENTRIES, data, name, 0)
     found = {entry.run.run_id: entry for entry in entries}
@@ -204,14 +206,15 @@ def entries_of(data: bytes, name: str) -> dict[str, RunEntry]:
 
 
 def entries_of_rows(rows: Any, run: Run) -> dict[str, RunEntry]:
-    """Give the runs of rows that no metadata tell.
+    """Give the entries of the runs in a table without metadata.
 
     Parameters
     ----------
     rows
         A table with the columns ``run`` and ``member``; it may have ``revision`` and ``truncated``.
     run
-        What the runs share. A run with rows of several revisions has none.
+        The properties that all runs share. A run with rows of several revisions gets the text
+        ``several revisions``, which is no revision.
     """
     ids = pc.fill_null(rows["run"].cast(pa.string()), "")
     rows = rows.set_column(rows.column_names.index("run"), "run", ids)
@@ -285,7 +288,9 @@ def write_dataset(
     Raises
     ------
     TraceError
-        If the corpus has an entry that is no run. The runs before it stay in the data set.
+        If the corpus has an entry that is no run. The runs before that entry stay in the data set.
+    FileExistsError
+        If the folder has Parquet files already.
     """
     root.mkdir(parents=True, exist_ok=True)
     if any(root.glob("*.parquet")):
@@ -317,14 +322,14 @@ def _statistics_of(row_group: Any, column: str) -> Any:
     """Return the statistics of a column.
 
     The column is not looked up in the schema: pyarrow's schema and metadata refer to each other, so
-    that large footers would stay in memory.
+    large footers would stay in memory.
     """
     columns = map(row_group.column, range(row_group.num_columns))
     return next(found.statistics for found in columns if found.path_in_schema == column)
 
 
 class DatasetFile:
-    """One file of a data set, opened for reading; schema and metadata are checked at once.
+    """One file of a data set, opened for reading. Opening it checks the schema and the metadata.
 
     Attributes
     ----------
@@ -391,7 +396,7 @@ class DatasetFile:
         return found
 
     def tables(self, run_ids: Collection[str] | None = None) -> Iterator[Any]:
-        """Yield the rows as tables; of some runs only, if named."""
+        """Yield the rows as tables: of the runs ``run_ids`` only, if they are given."""
         for number in range(self._file.metadata.num_row_groups):
             if run_ids is None or self._may_hold(number, run_ids):
                 yield from self._tables_of(number, run_ids)
@@ -416,7 +421,7 @@ class DatasetFile:
         return any(found.min <= run_id <= found.max for run_id in run_ids)
 
     def read(self, run_ids: Collection[str] | None = None) -> Iterator[tuple[Any, EventColumns]]:
-        """Yield the same tables, each with its events in columns.
+        """Yield the tables of `tables`, each with its events in columns.
 
         Raises
         ------
@@ -431,7 +436,7 @@ class DatasetFile:
             yield table, columns
 
     def sources(self, table: Any) -> list[Source | None]:
-        """Give the source of each row of one of the tables; see `canvass.traces.arrow`."""
+        """Give the source of each row of one of the tables; see `arrow.sources_of`."""
         found: list[Source | None] = self._guard(lambda: sources_of(table))
         return found
 
@@ -453,19 +458,19 @@ class DatasetFile:
 
 
 class FactFinder:
-    """Finds what is missing in batches of columns: gaps, late starts, absent members."""
+    """Finds what is missing in batches of columns: gaps, late starts, members without a stream."""
 
     def __init__(self) -> None:
         self._streams: dict[str, list[int]] = {}
-        """By run the members whose streams have begun."""
+        """For each run, the members whose streams have begun."""
         self._last = ("", NONE, NONE)
         """Run, member and step of the last row."""
         self._facts: dict[str, list[Fact]] = {}
 
     def look(self, columns: EventColumns) -> list[tuple[int, str]]:
-        """Add the next batch; give the rows that are not in order, each with the reason.
+        """Add the next batch, and give the rows that are not in order, each with the reason.
 
-        The steps of a member must ascend, its run's members too. Gaps are allowed.
+        The members of a run must ascend, and the steps of a member. Gaps are allowed.
         """
         wrong = []
         for row in np.flatnonzero(columns.predecessor == NONE).tolist():
@@ -488,10 +493,10 @@ class FactFinder:
         return wrong
 
     def facts_of(self, entry: RunEntry) -> list[Fact]:
-        """Return what is missing from a run after `look` at all its batches.
+        """Return what is missing from a run after `look` was called with all its batches.
 
-        Facts of the file's metadata come first. A member with a fact there, or without steps, is
-        not reported as missing.
+        The facts of the file's metadata come first. If they have a fact about a member, or name it
+        as a member without steps, it is not reported as missing.
         """
         run_id = entry.run.run_id
         seen = {*self._streams.get(run_id, ()), *(fact.member_id for fact in entry.facts)}
@@ -516,7 +521,7 @@ def _place(columns: EventColumns, row: int) -> tuple[str, int, int]:
 def read_runs(
     path: Path, only: Collection[str] | None = None
 ) -> Iterator[tuple[RunEntry, EventColumns | None]]:
-    """Yield whole runs with what is missing from them, and their events; None without events.
+    """Yield whole runs, each with its facts and its events. The events are None if it has none.
 
     Parameters
     ----------
@@ -528,7 +533,7 @@ def read_runs(
     Raises
     ------
     TraceError
-        If it is neither.
+        If the path is neither a run folder nor a file of a data set.
     """
     parts: dict[str, list[EventColumns]] = {}
     if path.suffix != ".parquet" or path.is_dir():

@@ -1,8 +1,8 @@
 """Recording of runs: the port for a consensus module, and the recorder of a run folder.
 
 A step is recorded after it is computed and before any of its effects leaves the member. So each
-received message is in the trace of its sender, even if the process dies. A message carries the
-number of its id; the receiver knows the sender.
+received message is in the trace of its sender, even if the sender's process dies. A message carries
+the number of its id; the receiver knows the sender.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from canvass.traces.schema import (
 from canvass.traces.streams import StreamFile, read_small
 
 _BATCH: Final = 256
-"""Maximum events in memory if not each step is flushed."""
+"""The most events in memory, if steps are not flushed one by one."""
 
 
 class Recorder(StepRecorder, Protocol):
-    """Where one member records its steps; `canvass.cluster.ports.StepRecorder` with an end."""
+    """The place where one member records its steps: a `StepRecorder` that can be closed."""
 
     def close(self) -> None:
         """End the recording."""
@@ -52,20 +52,20 @@ class StreamRecorder:
     member_id
         The member.
     flush
-        Write each step to the operating system at once, so that it survives the process.
+        Whether to write each step to the operating system at once, so that it survives the process.
     numbers
-        The numbers of the next step and of the next message. Default: the stream is read to its
-        end to find them.
+        The numbers of the next step and of the next message. By default the whole stream is read to
+        find them.
 
     Raises
     ------
     TraceError
         If the existing file is not a stream of this member.
     ValueError
-        If the existing file is compressed; from `record`, if a step does not fit the format, or the
+        If the existing file is compressed. From `record`: if a step does not fit the format, or the
         recorder is closed.
     OSError
-        As the file system says.
+        If the file system refuses to open or to write the file.
     """
 
     def __init__(
@@ -194,8 +194,8 @@ class RunRecorder:
     suffix
         ``""``, ``".gz"`` or ``".zst"``.
     flush
-        Write each step to the operating system at once. Without it steps wait in memory, for runs
-        whose members all live in this process.
+        Whether to write each step to the operating system at once. If not, steps wait in memory;
+        that is for runs whose members are all in this process.
 
     Raises
     ------
@@ -214,7 +214,7 @@ class RunRecorder:
         header = folder / "run.json"
         data = encode(run) + b"\n"
         decode_run(data, "run.json")
-        # Written to another file and linked, so that other processes see it whole or not at all.
+        # It is written to another file and linked, so other processes see all of it or nothing.
         aside = folder / f".run.json.{os.getpid()}"
         try:
             aside.write_bytes(data)

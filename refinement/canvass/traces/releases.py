@@ -1,7 +1,7 @@
 """The releases of Aeron that wrote the logs of a cluster, and the revision that is chosen for them.
 
 The core and the spec have one revision for a whole cluster. ``source.releases`` of ``run.json`` has
-the releases of an imported run. No verdict depends on it.
+the releases of an imported run. No verdict depends on these releases.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 RELEASES: Final = "releases"
 """The key of the releases in ``source`` of ``run.json``."""
 MAX_NAMED: Final = 16
-"""The most releases that are kept of one log, the first ones. A log that names more was altered."""
+"""The most releases that are kept for one log, the first ones. A log with more was altered."""
 
 ReleaseText: TypeAlias = Annotated[
     str, Meta(pattern=r"^(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){2}$(?!\n)")
@@ -37,9 +37,9 @@ class RevisionChoice(str, Enum):
     """How the revision of the spec was chosen."""
 
     RELEASE = "RELEASE"
-    """It is that of the newest release that a log names."""
+    """The revision is that of the newest release that a log names."""
     LINES = "LINES"
-    """No log names a release: it is that of the newest release that prints such lines."""
+    """No log names a release. The revision is that of the newest release that prints such lines."""
     OPTION = "OPTION"
     """The user chose it (``--revision``)."""
 
@@ -52,14 +52,14 @@ class NotedReleases(
     Parameters
     ----------
     members
-        For each member with a log the releases that the log names, in the order of its lines. It is
+        For each member with a log, the releases that the log names, in the order of its lines;
         empty if the log names none.
     choice
         How the revision was chosen.
     forms
-        The forms in which the lines were delivered, other than as Aeron writes them.
+        The forms in which the lines were delivered, if they differ from what Aeron writes.
     real_ids
-        The ids in the logs of the members that have other numbers in the run.
+        For each member whose number in the run differs from its id in the logs, that id.
     """
 
     members: dict[MemberId, Annotated[tuple[ReleaseText, ...], Meta(max_length=MAX_NAMED)]]
@@ -74,9 +74,9 @@ class LogReleases(NotedReleases, frozen=True, kw_only=True):
     Parameters
     ----------
     revision
-        The revision that the logs are aligned with.
+        The revision with which the logs are aligned.
     remarks
-        The limits of the choice, one text for each, without a full stop.
+        The limits of the choice of this revision, one text for each, without a full stop.
     """
 
     revision: str
@@ -84,7 +84,7 @@ class LogReleases(NotedReleases, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, noted: NotedReleases, revision: str) -> LogReleases:
-        """Add the revision, and the limits of its choice."""
+        """Make it from what ``run.json`` has, with the revision and the limits of its choice."""
         remarks = tuple(_remarks(noted.members, revision))
         return cls(**asdict(noted), revision=revision, remarks=remarks)
 
@@ -111,7 +111,7 @@ class LogReleases(NotedReleases, frozen=True, kw_only=True):
         return f"{known}, release unknown ({member_names(unknown)})" if unknown else known
 
     def lines(self) -> list[str]:
-        """Give what a command prints: the text, and a note for each remark."""
+        """Give the lines that a command prints: this object as text, and a note for each remark."""
         forms = (f"lines are unwrapped: {form}" for form in self.forms)
         ids = (f"member {k} has id {i} in the logs" for k, i in self.real_ids.items())
         return [str(self), *forms, *ids, *(f"note: {remark}" for remark in self.remarks)]
@@ -153,7 +153,7 @@ def _line(release: Release) -> str:
 
 
 def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
-    """The releases that the logs of a cluster name, and the revision for them.
+    """The releases that the logs of a cluster name, and the revision that is chosen for them.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def releases_of(logs: ClusterLogs, revision: str = "") -> LogReleases:
 def releases_of_run(run: Run) -> LogReleases | None:
     """The releases that wrote the logs of an imported run; None if ``run.json`` has none.
 
-    The revision is that of the run. A value of another form counts as none.
+    The revision is that of the run. If ``source.releases`` has another form, it counts as missing.
     """
     try:
         noted = msgspec.convert(run.source.get(RELEASES), NotedReleases, str_keys=True)
@@ -192,5 +192,5 @@ def releases_of_run(run: Run) -> LogReleases | None:
 
 
 def noted_releases(releases: LogReleases) -> NotedReleases:
-    """Return releases as ``run.json`` has them: it has the revision itself."""
+    """Return releases in the form of ``run.json``, without the revision: it has its own field."""
     return msgspec.convert(releases, NotedReleases, from_attributes=True)

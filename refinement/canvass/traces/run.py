@@ -1,8 +1,8 @@
 """Runs and corpora on disk: their files, their events in order, and what is missing.
 
-A run is a folder. A corpus is a folder of runs, or a Parquet data set. Names come from listings of
-folders, never from the contents of files, and links are not followed. Facts report what is missing;
-a malformed file raises `TraceError`.
+A run is a folder. A corpus is a folder of runs, or a Parquet data set. File names come from the
+listing of a folder, never from the contents of files. Links are not followed. Facts report what is
+missing; a malformed file raises `TraceError`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RunFolder:
     Parameters
     ----------
     path
-        The folder. It may be a link; links in it are refused.
+        The folder. It may be a link, but links in it are refused.
 
     Attributes
     ----------
@@ -60,12 +60,12 @@ class RunFolder:
     streams
         The file of each member's stream, for the members that have one.
     facts
-        What is missing, in the streams that were read so far.
+        What is missing from the run, as far as its streams have been read.
 
     Raises
     ------
     TraceError
-        If it is no run folder, or has a file with a wrong name of a stream.
+        If the path is no run folder, or has a file with a wrong name of a stream.
     """
 
     def __init__(self, path: Path) -> None:
@@ -105,8 +105,8 @@ class RunFolder:
         Raises
         ------
         TraceError
-            At the first line that is not an event; at the end if ``run.json`` says that the member
-            took no step.
+            At the first line that is not an event. At the end, if the stream has steps, and
+            ``run.json`` says that the member took none.
         KeyError
             If the member has no stream.
         """
@@ -127,7 +127,7 @@ class RunFolder:
         Raises
         ------
         TraceError
-            If it has steps, and ``run.json`` says that its member took none.
+            If the stream has steps, and ``run.json`` says that its member took none.
         """
         self.facts += reader.facts
         member_id = reader.member_id
@@ -170,7 +170,8 @@ def write_run(run: Run, events: Mapping[int, Iterable[Event | bytes]], folder: P
     run
         The contents of ``run.json``.
     events
-        The events of each member with a stream, which are not checked; bytes are a line as it is.
+        The events of each member with a stream. They are not checked. An item of bytes is written
+        as a line, without any change.
     folder
         The folder, which must not exist.
     """
@@ -182,7 +183,7 @@ def write_run(run: Run, events: Mapping[int, Iterable[Event | bytes]], folder: P
 
 
 def _holds_run(entry: os.DirEntry[str]) -> bool:
-    """Tell whether an entry of a folder is a run folder; one that may not be opened is none."""
+    """Tell whether an entry of a folder is a run folder. A folder that cannot be opened is none."""
     try:
         return entry.is_dir(follow_symlinks=False) and (Path(entry.path) / RUN_FILE).exists()
     except OSError:
@@ -197,7 +198,8 @@ def is_stream_name(name: str) -> bool:
 def stray_reason(name: str) -> str:
     """Say why a file in a folder of runs or in a data set is refused; empty if it may be there.
 
-    A file that only looks like one to be checked must not be ignored.
+    A file whose name resembles that of a stream or run must not be ignored: its user expects it to
+    be checked.
     """
     if is_stream_name(name):
         return f"a member's stream without {RUN_FILE}"
@@ -207,7 +209,7 @@ def stray_reason(name: str) -> str:
 
 
 def _lacking(entries: Sequence[os.DirEntry[str]]) -> str:
-    """Return what a folder without ``run.json`` is, in words."""
+    """Describe a folder without ``run.json`` for an error."""
     from canvass.traces.aeron_log.source import is_log_name
 
     if any(is_log_name(entry.name) for entry in entries):
@@ -249,7 +251,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _unit(parent: Path, entry: os.DirEntry[str]) -> Path | TraceError | None:
-    """Return the unit of an entry of a folder of runs; None for files that are no streams."""
+    """Return the unit that an entry of a folder of runs is; None for files that are no streams."""
     path = parent / entry.name
     if entry.is_symlink():
         return TraceError(Code.BAD_NAME, str(path), 0, 0, "a symbolic link")
@@ -268,19 +270,19 @@ class Corpus:
     Parameters
     ----------
     path
-        Where it is.
+        The run folder, folder of run folders, data set or file.
 
     Attributes
     ----------
     units
-        Run folders and Parquet files by path, in the order of their names; a `TraceError` for an
-        entry that cannot be a run.
+        The paths of run folders and Parquet files, in the order of their names. An entry that
+        cannot be a run has a `TraceError` instead. Hidden names are ignored. In a folder of run
+        folders, files that are no streams are ignored, too.
 
     Raises
     ------
     TraceError
-        If the corpus has no units, or has run folders beside Parquet files. Hidden names are
-        ignored, and beside run folders also files that are no streams.
+        If the corpus has no units, or has both run folders and Parquet files.
     """
 
     def __init__(self, path: Path) -> None:

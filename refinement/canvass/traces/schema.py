@@ -1,12 +1,11 @@
 """The trace format: ``run.json`` (`Run`), and one line of a member's stream (`Event`).
 
-Messages and member states are those of `canvass.cluster`. Here is what surrounds them, the input
-with sender and id of its message, and the published JSON Schemas. Reading and writing of files is
-elsewhere, and so is every check that takes more than one event.
+Messages and member states are those of `canvass.cluster`. This module has the types that contain
+them, the input with sender and id of its message, and the published JSON Schemas. It reads and
+writes no files, and makes no check that takes more than one event.
 
-The canonical line of an event is what `encode` makes: fields in the order of the Structs, no
-spaces, the optional fields of `Event` and `Input` left out where they have their
-defaults.
+`encode` makes the canonical line of an event: the fields are in the order of the Structs, there are
+no spaces, and optional fields of `Event` and `Input` are left out if they have their defaults.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Fact(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
     step: int = NULL_VALUE
     """The first step after what is missing, -1 if there is none."""
     line: int = NULL_VALUE
-    """The line of the stream at which it was noticed, -1 if there is none."""
+    """The line of the stream at which the reader noticed it, -1 if there is none."""
     detail: str = ""
 
 
@@ -69,7 +68,7 @@ RUN_SCHEMA: Final = "canvass.run/1"
 EVENTS_SCHEMA: Final = "canvass.events/1"
 
 RUN_ID_PATTERN: Final = r"^[a-z0-9][a-z0-9_.~-]{0,63}$(?!\n)"
-"""Run ids name folders and appear in pages and reports."""
+"""The form of run ids. They name folders and appear in pages and reports."""
 
 MemberId: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_MEMBERS)]
 MemberSet: TypeAlias = Annotated[tuple[MemberId, ...], Meta(max_length=MAX_MEMBERS)]
@@ -87,13 +86,13 @@ class _Part(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name, o
 
 
 IMPORTED: Final = "aeron-log"
-"""The kind of source of a run that was made of the logs of a real cluster."""
+"""The ``kind`` in ``source`` of a run that was made from the logs of a real cluster."""
 UNSENT: Final = 0
-"""In an imported run the number of a message that nobody can have sent: those sent begin with 1."""
+"""In an imported run, the number of a message that nobody can have sent. Others count from 1."""
 CLOSINGS: Final = "closed"
 """The key of the closings in ``source`` of ``run.json``."""
 MISSING: Final = "missing"
-"""The key, in ``source`` of ``run.json``, of what an import lacks."""
+"""The key in ``source`` of ``run.json`` for the sentences about what an import lacks."""
 DISK_REPLACED: Final = "diskReplaced"
 """The key of the disks that were changed from outside, in ``source`` of ``run.json``."""
 
@@ -110,7 +109,7 @@ class DiskReplaced(_Part, frozen=True):
 
     member_id: MemberId
     step: int
-    """Its ``Restart`` with that disk."""
+    """The number of the member's ``Restart`` with that disk."""
     changed: str
     """The values that are less than before, as text."""
     file: str = ""
@@ -136,11 +135,12 @@ class Run(_Part, frozen=True):
     without_steps: MemberSet = ()
     """The members that took no step, so that their streams are meant to be empty."""
     source: dict[str, Any] = {}
-    """Where the run came from, such as ``{"kind": "simulation", "seed": 7}``. In it are the
-    cluster's ``timeouts``, for timing warnings (`canvass.traces.timeouts`). An imported run has its
-    closings by member, ``closed``, the ``releases`` of Aeron that wrote its logs
-    (`canvass.traces.releases`), what the import lacks, ``missing``, and disks that were changed
-    from outside, ``diskReplaced``. A verdict depends on the last two only.
+    """Where the run came from, such as ``{"kind": "simulation", "seed": 7}``. It may have
+    ``timeouts``, the timeouts of the cluster, for timing warnings (`canvass.traces.timeouts`). An
+    imported run has ``closed``, the closings by member; ``releases``, the releases of Aeron that
+    wrote the logs (`canvass.traces.releases`); ``missing``, what the import lacks; and
+    ``diskReplaced``, the disks that were changed from outside. A verdict depends only on
+    ``missing`` and ``diskReplaced``.
     """
 
     def __post_init__(self) -> None:
@@ -149,14 +149,15 @@ class Run(_Part, frozen=True):
         Raises
         ------
         ValueError
-            If they are no set of the run's members, or ``source.diskReplaced`` has another form.
+            If the named members are no set of the run's members, or ``source.diskReplaced`` has
+            another form.
         """
         named, _ = self.without_steps, self.disk_replaced
         if named and (named not in MEMBER_SETS or named[-1] >= self.member_count):
             raise ValueError("withoutSteps is no ascending set of members of the run")
 
     def steps_problem(self, member_id: int, steps: int) -> str | None:
-        """Say what is wrong with so many steps of a member in its stream, or None."""
+        """Say what is wrong if a member's stream has this number of steps, or None."""
         if steps and member_id in self.without_steps:
             return f"run.json says that member {member_id} took 0 steps, and here are {steps}"
         return None
@@ -195,14 +196,15 @@ class Run(_Part, frozen=True):
 
     @property
     def is_imported(self) -> bool:
-        """Whether the run was made of the logs of a real cluster."""
+        """Whether the run was made from the logs of a real cluster."""
         return self.source.get("kind") == IMPORTED
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Sentences about what an imported run lacks: a false line with which it ends, and gaps.
 
-        It is empty for other runs. A value of another form counts as something that is missing.
+        Other runs have none. If ``source.missing`` has another form, that counts as something that
+        is missing.
         """
         given = self.source.get(MISSING, ())
         try:
@@ -217,12 +219,12 @@ class Run(_Part, frozen=True):
 
     @property
     def rules(self) -> Rules:
-        """The rules that the run was made under.
+        """The rules under which the run was made.
 
         Raises
         ------
         ValueError
-            If ``hardening`` names one that there is not, or no such member can be appointed.
+            If ``hardening`` names an unknown hardening, or the appointed member does not exist.
         """
         named = Rules.of(self.revision, self.member_count, self.appointed_leader_id)
         hardening = frozenset(self.hardening) or named.hardening
@@ -314,15 +316,15 @@ MEMBER_SETS: Final = frozenset(
 _CONSUMED: Final = {
     action.value: row.message or type(None) for action, row in ACTION_INPUTS.items()
 }
-"""The class of ``input.message`` by the action's name: to look an enum's member up calls Python
-code."""
+"""The class of ``input.message`` by the action's name. The keys are names, because a look-up of an
+enum member calls Python code, which is slower."""
 _ASCENDING: Final = {frozenset(members): members for members in MEMBER_SETS}
 _plain_numbers: Final = attrgetter(*member.Input.__struct_fields__[6:])
-"""The numbers of an input, without its message, timers and sets of members."""
+"""The numbers in an input: all fields but its message, its timers and its sets of members."""
 
 
 def to_trace_input(given: member.Input, sender: int = NULL_VALUE, message_id: str = "") -> Input:
-    """Give an input as events hold it; ``sender`` and ``message_id`` go with its message."""
+    """Give an input in the form of events, with the sender and the id of its message."""
     return Input(
         sender,
         message_id,
@@ -342,7 +344,7 @@ def to_core_input(given: Input) -> member.Input:
 
 
 def event_problem(event: Event, member_id: int) -> str | None:
-    """Say what is wrong with a well-typed event of a member in itself, or None.
+    """Say what is wrong with a well-typed event of a member, taken alone, or None.
 
     An event consumes the message that its action names and no other, and the ids of messages name
     their senders.
@@ -379,7 +381,7 @@ def published_schemas() -> dict[str, bytes]:
         )
         for one in schema["$defs"].values():
             if "description" in one:
-                # Python 3.13 keeps docstrings without their indentation, older ones with it.
+                # Python 3.13 removes the indentation of docstrings, older versions keep it.
                 one["description"] = cleandoc(one["description"])
         contents[name] = msgspec.json.format(msgspec.json.encode(schema), indent=2) + b"\n"
     return contents

@@ -1,9 +1,9 @@
 """Files as streams of bytes: plain, gzip or zstandard, by the suffix, with bounded memory.
 
-Only this module of the package opens trace files for reading, and regular files only. Of links it
-follows those of event logs. It follows no link in a run: the run may be a stranger's, and reports
-show what is in its files. What `written_aside` writes appears complete or not at all. The module
-does not know what the bytes mean.
+Only this module of the package opens trace files for reading, and it opens only regular files. It
+follows links to event logs. It follows no link in a run: a stranger may have made the run, and
+reports show what is in its files. What `written_aside` writes appears complete or not at all. The
+module does not know what the bytes mean.
 """
 
 from __future__ import annotations
@@ -26,35 +26,37 @@ _DECODERS: Final[dict[str, tuple[int, Callable[[], Any]]]] = {
     ".gz": (1 << 12, lambda: zlib.decompressobj(31)),
     ".zst": (1 << 9, lambda: zstandard.ZstdDecompressor().decompressobj()),
 }
-"""By suffix: compressed bytes of one read, which become 16 MiB at most, and what unpacks them."""
+"""For each suffix, the compressed bytes of one read, which unpack to at most 16 MiB, and a function
+that makes the decompressor."""
 SUFFIXES: Final = ("", *_DECODERS)
-"""Suffixes of a stream's file."""
+"""The suffixes of a stream's file."""
 
 
 class Source(Protocol):
-    """Bytes to read, in any pieces."""
+    """A source of bytes, in pieces of any size."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at least one byte and about ``size`` at most; none at the end."""
+        """Return at least one byte and at most about ``size`` bytes; none at the end."""
         ...
 
 
 class StreamFile:
-    """An open file and its bytes, decompressed by the suffix of its name, member after member.
+    """An open file and its bytes, decompressed as the suffix of its name says.
 
-    Zeros after a member are padding.
+    A compressed file may have several members (frames), which are read one after the other. Zeros
+    after a member are padding.
 
     Parameters
     ----------
     path
         The file.
     follow
-        Whether it may be a link.
+        Whether the path may be a link.
 
     Attributes
     ----------
     cut
-        Whether the compressed file stops within a member, or has none; only known at its end.
+        Whether the compressed file stops within a member, or has no member. Known only at its end.
     """
 
     def __init__(self, path: Path, *, follow: bool = False) -> None:
@@ -67,7 +69,7 @@ class StreamFile:
         self._any = False
 
     def read(self, size: int, /) -> bytes:
-        """Give the next bytes, none at the end.
+        """Give the next bytes; none at the end.
 
         Raises
         ------
@@ -126,7 +128,7 @@ def open_regular(path: Path, name: str, *, follow: bool = False) -> BinaryIO:
         ``NOT_FOUND``, ``UNREADABLE``, or ``BAD_NAME`` for a link.
     """
     try:
-        # Without O_NONBLOCK the open of a named pipe would wait for a writer.
+        # Without O_NONBLOCK, opening a named pipe would wait for a writer.
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
     except ValueError as error:
@@ -166,19 +168,20 @@ def written_aside(out: Path) -> Iterator[Path]:
     Parameters
     ----------
     out
-        The path of the result. If it is an empty folder, it stays and gets the files.
+        The path of the result. If an empty folder is there, it is kept, and the files are put into
+        it.
 
     Raises
     ------
     OSError
-        As the file system says; it names ``out`` or a file in it.
+        If the file system refuses. The error names ``out`` or a file in it.
     """
     is_there = out.is_dir()
     if not is_there:
         out.parent.mkdir(parents=True, exist_ok=True)
     place = out if is_there else out.parent
     try:
-        # With the name of ``out`` the name could be too long.
+        # The name of ``out`` is not part of this name, which could become too long.
         made = tempfile.TemporaryDirectory(prefix=".canvass-", dir=place)
     except OSError as error:
         error.filename = str(out)

@@ -99,13 +99,13 @@ def timeouts_of(run: Run) -> dict[str, int]:
     Raises
     ------
     SettingFault
-        If ``source.timeouts`` has values that are no durations.
+        If ``source.timeouts`` is no mapping, or has a timeout that is no duration.
     """
     return named_in(run.source.get(_KEY, {}))
 
 
 def beside(logs: Path) -> dict[str, int]:
-    """Return the timeouts in ``config.json`` of a folder of event logs; none without the file.
+    """Return the timeouts in the ``config.json`` of a folder of event logs; none without that file.
 
     Raises
     ------

@@ -1,13 +1,14 @@
-"""The clocks of the members' hosts, compared by the messages between the members.
+"""The differences between the clocks of the members' hosts, from the messages between the members.
 
 Each host has a monotonic clock of its own. A message is received after it was sent. Some lines of
-the sender's log bound the time of the send from below: a candidate requests votes after its ballot
-was opened, a voter votes after the request. Messages in both directions between two members give an
-interval for the difference of their clocks. Where a direction has no message, the wall clocks in
-the headers of the logs are used.
+the sender's log are lower bounds of the time of the send: a candidate requests votes after its
+ballot was opened, a voter votes after the request. Messages in both directions between two members
+give an interval for the difference of their clocks. If there is no message in one direction, the
+wall clocks in the headers of the logs are used.
 
-Commit positions are left out. They make the interval some milliseconds narrower, but where a line
-is missing, a later report is taken for the cause of a commit position, and the bound is false.
+Commit positions are not used. They would make the interval some milliseconds narrower. But if a
+line is missing, a later report would be taken for the cause of a commit position, and the bound
+would be false.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
 
 _ASSUMED_DELAY_NS: Final = 1_000_000
-"""Assumed delay of a message if only one direction is known: the most that local networks take."""
+"""The assumed delay of a message if only one direction is known: the longest in local networks."""
 
 _ONE_HOST_NS: Final = 100_000_000
-"""Difference between the boot times in two headers below which the hosts count as one. A wall clock
+"""If the boot times in two headers differ by less than this, the hosts count as one. A wall clock
 that is set while members run moves the boot time by a few milliseconds.
 """
 
 Bounds: TypeAlias = dict[tuple[int, int], int]
-"""By sender and receiver: the least that has to be added to the receiver's clock, relative to the
+"""By sender and receiver: the least number of ns to add to the receiver's clock, relative to the
 sender's, so that no message is received before it was sent.
 """
 
@@ -41,7 +42,7 @@ class ClockedLog:
     Parameters
     ----------
     times
-        Of each line in ns, never falling.
+        The time of each line in ns. Times never fall.
     """
 
     records: Sequence[Line]
@@ -49,7 +50,7 @@ class ClockedLog:
 
 
 def boot_times(lines: Iterable[Line]) -> Iterator[int]:
-    """Give the wall time at which the host's clock was 0, in ns, by each header of a log."""
+    """Give the wall time, in ns, at which the host's clock was 0, for each header of a log."""
     for record in lines:
         if isinstance(record, records.ProcessStart):
             yield record.wall_time_ms * 1_000_000 - record.time_ns
@@ -58,7 +59,7 @@ def boot_times(lines: Iterable[Line]) -> Iterator[int]:
 def is_one_host(logs: Iterable[Iterable[Line]]) -> bool:
     """Whether headers show that all members ran on one host since one boot; false without headers.
 
-    No two hosts start at times that are so near to each other.
+    Two hosts are assumed never to start within `_ONE_HOST_NS` of each other.
     """
     return _are_near([boot for lines in logs for boot in boot_times(lines)])
 
@@ -88,9 +89,9 @@ class _Clock(NamedTuple):
     begin_ns, end_ns
         The times of the first and the last line.
     host_starts
-        For each header the wall time at which the clock of its host was 0.
+        For each header, the wall time at which the clock of its host was 0.
     wall_offset_ns
-        Wall clock minus this clock, as the first header says; 0 if there is no header.
+        The wall clock minus this clock, from the first header; 0 if there is no header.
     """
 
     begin_ns: int
@@ -110,7 +111,7 @@ def _clock(log: ClockedLog) -> _Clock:
 
 
 def _bounds(members: Mapping[int, ClockedLog]) -> Bounds:
-    """Compare the first receipt of each message with its earliest send."""
+    """Compare the first receipt of each message with the earliest time of its send."""
     sent: dict[tuple[int, tuple[object, ...]], int] = {}
     received: dict[tuple[int, tuple[object, ...], int], int] = {}
     for i, log in members.items():
@@ -128,7 +129,7 @@ def _bounds(members: Mapping[int, ClockedLog]) -> Bounds:
 
 
 def _share_host(members: Collection[_Clock]) -> bool:
-    """Whether the headers show one host; where headers are missing the times have to overlap."""
+    """Whether headers show one host. If a log has no header, the times of all logs must overlap."""
     host_starts = [one.host_starts for one in members]
     if any(host_starts) and not _are_near(list(chain.from_iterable(host_starts))):
         return False
@@ -142,7 +143,7 @@ def _overlap(members: Collection[_Clock]) -> bool:
 
 
 def _offsets(members: Mapping[int, _Clock], bounds: Bounds) -> dict[int, int]:
-    """Place the clocks one after the other, next always the one with the narrowest interval."""
+    """Place one clock after the other. The next one is always that with the narrowest interval."""
     waiting = list(members)
     offsets = {waiting[0]: 0}
     while len(offsets) < len(waiting):
@@ -159,7 +160,7 @@ def _width(bounds: Bounds, i: int, j: int) -> int:
 
 
 def _between(forth: int | None, back: int | None, wall: int) -> int:
-    """The difference of two clocks, by the bound of each direction and by the wall clocks."""
+    """The difference of two clocks, from the bound of each direction and from the wall clocks."""
     if forth is not None and back is not None:
         return (forth - back) // 2
     if forth is not None:
@@ -178,8 +179,8 @@ _KEYS: Final[dict[type[Line], tuple[str, ...]]] = {
     records.TerminationAck: ("leadership_term_id",),
     records.CanvassPosition: ("log_leadership_term_id", "log_position", "leadership_term_id"),
 }
-"""The messages of which an earliest send is known, each with the fields that identify it. Reports
-of a catch-up have flags, and are left out.
+"""The messages whose earliest send a line of the sender shows, each with its identifying fields.
+Reports of a catch-up, which have flags, are left out.
 """
 
 
@@ -193,7 +194,7 @@ def _received_key(record: Line) -> tuple[int, tuple[object, ...]] | None:
 
 
 def _sent_key(record: Line) -> tuple[object, ...] | None:
-    """The key of the messages that a member sends after a line at the earliest."""
+    """The key of the messages that a member can send from a line on, but not before it."""
     if isinstance(record, records.RequestVote):
         return "Vote", record.candidate_member_id, record.candidate_term_id
     if isinstance(record, records.TerminationPosition):
@@ -215,7 +216,7 @@ def _sent_key(record: Line) -> tuple[object, ...] | None:
 
 
 def _reports_in(record: records.ElectionStateChange) -> bool:
-    """Whether a follower reports its position to the leader in the state that it enters."""
+    """Whether a follower reports its position to the leader in the state that the line names."""
     if record.new_state == "FOLLOWER_REPLAY":
         return record.log_position < record.append_position
     return record.new_state in ("FOLLOWER_LOG_REPLICATION", "FOLLOWER_READY")

@@ -1,8 +1,8 @@
-"""The clusters that ran one after the other, in a log with the lines of all their members.
+"""Division of a log with the lines of all members into clusters that ran one after the other.
 
-Such a log is that of a test with parameters, or of a node that is started from a backup. No line
-names its cluster. A new one begins where no member runs, and each member that starts next has an
-empty disk, or an id that no member of the cluster before had.
+Such a log comes from a test with parameters, or from a node that is started from a backup. No line
+names its cluster. A new cluster begins where two things are true: no member runs, and each member
+that starts next has an empty disk, or an id that no member of the cluster before had.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ class _Incarnation:
     Attributes
     ----------
     begin, end
-        File and line of its first line, and of the first one after it.
+        File and line of its first line, and of the first line after it.
     times
-        Of its first and last event in ns.
+        The times of its first and last event in ns.
     is_begun
         Whether a line of an election has been seen.
-    is_start, is_fresh
-        Whether its lines begin with its first election; whether its disk was empty then.
+    is_start
+        Whether its first line of an election is that of a process that starts.
+    is_fresh
+        Whether its disk was empty at that line.
     """
 
     member_id: int
@@ -59,7 +61,8 @@ class _Incarnation:
 def split_clusters(logs: Mapping[int, MemberLog]) -> list[dict[int, MemberLog]]:
     """Divide the lines of a log, by member, into those of each cluster.
 
-    If lines name a member that has none, it is not known when no member runs.
+    If lines name a member that has no lines itself, the log is not divided: it is not known when
+    that member runs.
     """
     if set[int]().union(*(log.named for log in logs.values())) - {NULL_VALUE, *logs}:
         return [dict(logs)]
@@ -69,7 +72,7 @@ def split_clusters(logs: Mapping[int, MemberLog]) -> list[dict[int, MemberLog]]:
     )
     clusters: list[list[_Incarnation]] = [[]]
     running: list[list[_Incarnation]] = []
-    """Incarnations without a time between them at which no member runs."""
+    """Groups of incarnations. From the begin to the end of a group, some member always runs."""
     latest = 0
     for one in several:
         if not running or one.times[0] > latest:
@@ -119,7 +122,7 @@ def _is_fresh(record: NewElection | ElectionStateChange) -> bool:
 def _logs_of(
     logs: Mapping[int, MemberLog], cluster: Iterable[_Incarnation], *, is_first: bool
 ) -> dict[int, MemberLog]:
-    """The logs of one cluster. The lines that no member has written count for the first one."""
+    """The logs of one cluster. Lines that no member has written count for the first cluster."""
     spans: dict[int, tuple[_Place, _Place]] = {}
     for one in cluster:
         spans[one.member_id] = spans.get(one.member_id, (one.begin,))[0], one.end

@@ -44,9 +44,9 @@ class AeronLogError(Exception):
     file
         The file, as the caller named it; empty if the bytes are not from a file.
     line
-        Counted from 1; 0 if the error is about the file as a whole.
+        The line, counted from 1; 0 if the error is about the file as a whole.
     column
-        Counted from 1 in characters; 0 if the error is about the line as a whole.
+        The column in characters, counted from 1; 0 if the error is about the line as a whole.
     code
         The kind of the fault.
     reason
@@ -72,7 +72,7 @@ class AeronLogError(Exception):
 
 
 def joined(errors: Sequence[AeronLogError]) -> AeronLogError:
-    """Make one error of those of several files: the first one, whose reason names the others."""
+    """Make one error of the errors of several files: the first one; its reason names the others."""
     first, *others = errors
     said = [first.reason, *(f"also {error.said}" for error in others[: MAX_FILES - 1])]
     if len(errors) > MAX_FILES:
@@ -90,7 +90,7 @@ class LineProblem(Exception):
 
 
 class OpenQuote(LineProblem):
-    """A quoted value does not end: the line may be the first one of an event with several."""
+    """A quoted value does not end: the line may be the first one of an event with several lines."""
 
 
 def shown(text: str) -> str:

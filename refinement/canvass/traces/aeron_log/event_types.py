@@ -2,10 +2,10 @@
 
 The fields are those of `records`.
 
-It was read from the agent of all releases from 1.43 to 1.52 (``ClusterEventDissector``,
-``ClusterEventCode``, ``ClusterComponentLogger``) and from the logger built into 1.53
-(``ClusterEventLogger``). The order is that of the agent; 1.53 prints the same names in nearly the
-same order, and a line that deviates is read by name.
+The table follows the source of the agent in all releases from 1.43 to 1.52
+(``ClusterEventDissector``, ``ClusterEventCode``, ``ClusterComponentLogger``) and of the logger that
+is built into 1.53 (``ClusterEventLogger``). The order of the fields is that of the agent. 1.53
+prints the same names in nearly the same order; a line in another order is read by the names.
 
 Two events of the agent are not here, as no release prints them: ``ADD_PASSIVE_MEMBER`` and
 ``DYNAMIC_JOIN_STATE_CHANGE_UNUSED``.
@@ -50,17 +50,17 @@ class Release(NamedTuple):
 
 
 OLDEST: Final = Release(1, 43)
-"""The oldest release whose text is read."""
+"""The oldest release whose lines can be read."""
 
 NEWEST: Final = Release(1, 53)
-"""The newest release whose text was read. Later releases are assumed to print the same."""
+"""The newest release that the table follows. Later releases are assumed to print the same."""
 
 NAMED: Final = Release(1, 49, 2)
 """The first release whose agent writes its release into the header of the log."""
 
 BUILT_IN: Final = Release(1, 53)
 """The first release that logs without the agent: without lengths, and with each text quoted. Its
-header does not name it; the event ``START`` does.
+header does not name the release; the event ``START`` does.
 """
 
 
@@ -90,10 +90,10 @@ CONSTANTS: Final = {
         ["INIT", "ACTIVE", "SUSPENDED", "SNAPSHOT", "QUITTING", "TERMINATING", "CLOSED", NULL_NAME]
     ),
 }
-"""The known constants of each kind. A line with another constant is damaged."""
+"""The known constants of each notation. A line with another constant is damaged."""
 
 PAIRS: Final = frozenset({*CONSTANTS, Notation.NAMES})
-"""Kinds that fill two fields of the record, the old and the new one."""
+"""The notations that fill two fields of the record, the old and the new one."""
 
 
 class Field(NamedTuple):
@@ -106,7 +106,7 @@ class Field(NamedTuple):
     kind
         How it is written.
     since
-        The first release that prints it; the record of an older line has None.
+        The first release that prints it. In the record of an older line, the field is None.
     """
 
     log_name: str
@@ -122,13 +122,13 @@ class EventType(NamedTuple):
     name
         Its name in the log.
     record
-        The record that a line becomes.
+        The class of the record that a line of the event becomes.
     fields
-        Its values after ``memberId``.
+        The values of a line after ``memberId``.
     since
-        The first release that prints it.
+        The first release that prints the event.
     switch
-        Up to 1.52 the event by whose name it is enabled; its own name if this is empty.
+        Up to 1.52, the name of the event that enables this one. If empty, its own name does.
     """
 
     name: str
@@ -145,15 +145,15 @@ _LOG_NAMES: Final = {
     "catchup_join_position": "catchupPosition",
     "election_state": "state",
 }
-"""Fields that the log calls otherwise than SBE (or the election's own variable) does, in every
-event.
+"""The fields whose name in the log differs from the name in SBE (or of the election's variable), in
+every event.
 """
 _LOG_NAMES_OF: Final[dict[type[ClusterEvent], dict[str, str]]] = {
     records.Vote: {"follower_member_id": "voterId"},
     records.TerminationPosition: {"leadership_term_id": "logLeadershipTermId"},
     records.TerminationAck: {"leadership_term_id": "logLeadershipTermId"},
 }
-"""The same in one event."""
+"""The fields whose name in the log differs in one event only."""
 
 _SINCE: Final[dict[type[ClusterEvent], Release]] = {
     records.Vote: Release(1, 50),
@@ -175,11 +175,12 @@ LATER_FIELDS: Final[dict[type[ClusterEvent], dict[str, Release]]] = {
     records.RoleChange: {"reason": Release(1, 50)},
     records.ClusterBackupStateChange: {"reason": Release(1, 50)},
 }
-"""Fields that the oldest release with the event does not print, each with the first that does."""
+"""Fields that the first release of an event does not print, each with the first release that does.
+"""
 
 
 def _kind(hint: object) -> Notation:
-    """How a value is written, as the type of its field says."""
+    """The notation of a value, from the type of its field."""
     for part in (hint, *get_args(hint)):
         if hasattr(part, "__metadata__"):
             return Notation(part.__metadata__[0])

@@ -1,7 +1,8 @@
-"""Forms in which lines of a log are delivered: what stands around the text that Aeron wrote.
+"""Forms in which lines of a log are delivered: what is put around the text that Aeron wrote.
 
-A file has one framing: its first line of an event log decides, so that a file without framing costs
-nothing. A line that does not fit is read from its stamp on: it is damaged, not lost.
+A file has one framing. Its first line of an event log decides which, so a file without framing
+costs nothing. A line that does not have the file's framing is read from its stamp on: it may be
+damaged, but it is not lost.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from canvass.traces.aeron_log.line import STAMP, stamp_of
 from canvass.traces.layout import MAX_LINE_BYTES
 
 _Part: TypeAlias = tuple[str, bool]
-"""Text of a line, and whether the next line goes on with it."""
+"""The text in a line, and whether the next line continues it."""
 
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _CRI: Final = re.compile(r"[0-9T:.Z+-]{20,40} (?:stdout|stderr) ([FP])(?::\S*)? (.*)", re.DOTALL)
@@ -61,10 +62,10 @@ FRAMINGS: Final[dict[str, Callable[[str], _Part | None]]] = {
     "syslog or journald": _after(_SYSLOG),
     "a prefix before the stamp": _after(_PREFIX),
 }
-"""The known framings, the most special ones first."""
+"""The known framings, the most specific ones first."""
 
 COLOURS: Final = "terminal colours"
-"""May be within any framing, or in plain lines."""
+"""A name for terminal colours as a framing. They can be inside any framing, or in plain lines."""
 
 
 def without_colours(line: str) -> str:
@@ -80,7 +81,7 @@ class Framing:
     name
         Its name in `FRAMINGS`.
     part
-        The beginning of a line whose rest has not come.
+        The beginning of a text that the next line continues.
     """
 
     def __init__(self, name: str) -> None:
@@ -89,7 +90,7 @@ class Framing:
         self._take = FRAMINGS[name]
 
     def text(self, line: str) -> str:
-        """The text in a line; empty if the next line goes on with it."""
+        """The whole text up to a line; empty if the next line continues it."""
         found = self._take(line)
         if found is None:
             stamp = STAMP.search(line)
@@ -100,7 +101,7 @@ class Framing:
 
 
 def framing_of(line: str) -> Framing | None:
-    """The framing within which a line is one of an event log; None if there is none."""
+    """The framing in which a line is a line of an event log; None if there is no such framing."""
     for name, take in FRAMINGS.items():
         found = take(line)
         if found is not None and stamp_of(without_colours(found[0])) is not None:

@@ -1,20 +1,24 @@
 """The records of a member's log, divided into process incarnations.
 
-The next line decides what some lines are, so they are kept back. A line that is no record was cut
-by a crash (`TruncatedLine`) if a process starts after it, or nothing follows; else it is damaged
-(`DamagedLine`). A header at the beginning of a later file is written by a process that starts, or
-by an agent that rolls its file; the next event decides.
+Some lines are kept back, because only the next line decides what they are:
 
-A member that starts again in the same process has no header: one is inferred. It stands before the
-first line of the new start, where the module has closed, or the member is at its first election
-again. Lines that a start prints before its election are kept back until then.
+* An unreadable line was cut by a crash (`TruncatedLine`) if a process starts after it, or nothing
+  follows. Otherwise it is damaged (`DamagedLine`).
+* A header at the beginning of a later file was written by a process that started, or by an agent
+  that rolled its file. The next event decides.
 
-A log may hold the lines of several members. Each is read alone, the lines of the others are passed
-over. A header then counts for a member only if the next line of the member is that of a start.
+If a member starts again in the same process, there is no header, so one is inferred. A new start is
+recognised if the module has closed, or if the member begins its first election again. The inferred
+header comes before the first line of the new start. Lines that a start prints before its election
+are kept back until the election begins.
+
+A log may hold the lines of several members. Each member is read alone, and the lines of the others
+are passed over. A header then counts for a member only if the next line of the member is that of a
+start.
 
 One thread of a process writes its cluster events, so their stamps never fall. A line that is older
-than the line before it counts as damaged. A header that is there twice shows that the log is there
-twice.
+than the line before it counts as damaged. If a header occurs twice, the log contains a copy of
+itself.
 """
 
 from __future__ import annotations
@@ -43,30 +47,31 @@ from canvass.traces.aeron_log.records import (
 class LineCounts:
     """The numbers of lines of one member's log, by kind. Each line counts once.
 
-    A truncated line with a header behind it counts twice: as a line and as a header.
+    A truncated line with a header after it counts twice: as a line and as a header.
 
     Parameters
     ----------
     members
-        The member ids in lines of the cluster component, each with file and line of the first one.
+        The member ids in lines of the cluster component, each with file and line of its first line.
     events
-        Lines per event of the cluster component that became a record.
+        For each event of the cluster component, the lines that became a record.
     unknown_events
-        Lines per event of the cluster component that this reader does not know. An event of an
-        unknown component has the component before its name.
+        For each event of the cluster component that this reader does not know, its lines. The name
+        of an event of an unknown component begins with the component.
     other_components
-        Lines of the other components that Aeron has.
+        Lines of Aeron's other components.
     unreadable
         Lines that became a `DamagedLine` or `TruncatedLine`.
     other_members
-        Lines of the cluster component that other members wrote into the same log, or no member.
+        Lines of the cluster component in the same log that another member wrote, or that name no
+        member.
     foreign
         Lines that the logging did not write (an application may write to the same stream), empty
-        lines, and further lines of an event whose text contains line ends.
+        lines, and the further lines of an event whose text contains line ends.
     headers
         Headers of processes that start, and of rolled files.
     overlap
-        File and line that show two members with the same id at the same time.
+        File and line of the first line that shows two members with the same id at the same time.
     framings
         The framings of its files (`framing.FRAMINGS`).
     """
@@ -91,11 +96,11 @@ class LineCounts:
 
 
 _EARLIEST: Final = -(1 << 63)
-"""No stamp is older."""
+"""A stamp that is older than all others."""
 
 
 class Broken(NamedTuple):
-    """A line that cannot be read. The line after it decides which record it becomes."""
+    """A line that cannot be read. The next line decides which record it becomes."""
 
     file: int
     line: int
@@ -157,10 +162,10 @@ class IncarnationStream:
         self._add(name, record, line, starts=starts)
 
     def _is_prelude(self, record: ClusterEvent) -> bool:
-        """Whether the next line decides to which process a line belongs.
+        """Whether only the next line decides to which process a line belongs.
 
-        A process that starts opens the sessions of its snapshot before all else, and its services
-        acknowledge that they have started.
+        Such a line can be the first one of a process that starts: the process first opens the
+        sessions of its snapshot, and its services acknowledge that they have started.
         """
         if self._header is not None:
             return isinstance(record, ClusterSessionStateChange)
@@ -169,10 +174,10 @@ class IncarnationStream:
         return self._life.is_begun and isinstance(record, ServiceAck) and record.ack_id == 0
 
     def _infer_header(self, *records: ClusterEvent) -> None:
-        """Add the header that is missing, if the lines kept back or these records are of a start.
+        """Add the missing header, if a line that is kept back or one of ``records`` shows a start.
 
-        The clocks of the header agree with those of the one before it. Without any, the wall clock
-        is taken for the monotonic one.
+        The header's clocks follow from those of the header before it. If there is none, the wall
+        clock is taken to be equal to the monotonic one.
         """
         several = [*(record for _, record, _ in self._held), *records]
         if not any(map(self._starts_again, several)):
@@ -187,30 +192,30 @@ class IncarnationStream:
         self._life = _Life(self._life)
 
     def _begin(self, header: ProcessStart) -> None:
-        """Begin a process, with the version that the log has said since the process before it."""
+        """Begin a process, with the version that a `Start` has named since the last process."""
         self._out.append(header)
         version, self._version = self._version, None
         if version is not None and version.time_ns >= header.time_ns:
             self._out.append(version)
 
     def _starts_again(self, record: ClusterEvent) -> bool:
-        """Whether a member without a new header starts again with a line."""
+        """Whether a line is the first one of a new start that has no header."""
         life = self._life
         is_known = record.time_ns < self._stamps[1] or record.time_ns in self._starts
         if is_known or not life.is_begun or not starts_process(record):
             return False
         if isinstance(record, StateChange):
-            return False  # An election begins before the module is active.
+            return False  # The election begins before the module leaves INIT.
         if isinstance(record, ElectionStateChange) and life.state == record.old_state:
             return False  # The module of a client that fails closes before its agent ends.
         return life.is_closed or (isinstance(record, NewElection) and bool(life.state))
 
     def _add(self, name: str, record: ClusterEvent, line: str, *, starts: bool) -> None:
         before, latest = self._stamps
-        # After a reboot the clock of a new process counts from 0 again.
+        # After a host reboot, the clock of a new process counts from 0 again.
         if record.time_ns < latest and not (starts and record.time_ns not in self._starts):
             if record.time_ns >= before:
-                latest = record.time_ns  # The stamp of the line before it is the false one.
+                latest = record.time_ns  # The stamp of the line before this one is false.
             self._stamps = before, latest
             reason = (
                 "older than the line before it: lines were copied or moved, or a stamp is false"
@@ -230,13 +235,13 @@ class IncarnationStream:
         self._out.append(record)
 
     def _release(self) -> None:
-        """Add the lines kept back."""
+        """Add the lines that were kept back."""
         held, self._held = self._held, []
         for name, record, line in held:
             self._add(name, record, line, starts=starts_process(record))
 
     def unknown_event(self, name: str) -> None:
-        """Count an event that is not in the table, or of an unknown component."""
+        """Count a line of an event that is not in the table, or of an unknown component."""
         self._settle(DamagedLine)
         counts = self.counts.unknown_events
         counts[name] = counts.get(name, 0) + 1
@@ -247,7 +252,7 @@ class IncarnationStream:
         self.counts.other_components += 1
 
     def other_member(self) -> None:
-        """Count a line that another member wrote, or none."""
+        """Count a line that another member wrote, or that names no member."""
         self.counts.other_members += 1
 
     def foreign(self) -> None:
@@ -255,7 +260,7 @@ class IncarnationStream:
         self.counts.foreign += 1
 
     def break_off(self, broken: Broken) -> None:
-        """Keep back a line that cannot be read. A line kept before is damaged."""
+        """Keep back a line that cannot be read. A line that was kept back before is damaged."""
         self._decide(starts=self._alone or not self.counts.events)
         self._release()
         self._settle(DamagedLine)
@@ -267,7 +272,7 @@ class IncarnationStream:
         Returns
         -------
         bool
-            Whether the header is new. A header that was there already is not added.
+            Whether the header is new. A header that occurs again is not added.
         """
         key = header.wall_time_ms, header.time_ns
         if key in self._headers:
@@ -289,7 +294,7 @@ class IncarnationStream:
         self._settle(TruncatedLine)
 
     def _settle(self, kind: type[TruncatedLine]) -> None:
-        """Make a record of the line kept back, unless a header after it is still kept back."""
+        """Make a record of the unreadable line, unless a header after it is still kept back."""
         broken = self.broken
         if broken is None or self._header is not None:
             return
@@ -301,7 +306,7 @@ class IncarnationStream:
         self.counts.unreadable += 1
 
     def _decide(self, *, starts: bool) -> None:
-        """Decide whether the header kept back starts a process."""
+        """Decide whether the header that is kept back starts a process, and add it if so."""
         header = self._header
         if header is None:
             return
@@ -320,7 +325,7 @@ class IncarnationStream:
 
 @dataclass(slots=True)
 class _Life:
-    """A process incarnation, as far as its lines have shown it.
+    """A process incarnation, as far as its lines have been read.
 
     Parameters
     ----------
@@ -343,7 +348,7 @@ class _Life:
     state: str = ""
 
     def note(self, record: ClusterEvent) -> bool:
-        """Note a line; say whether it is one of the incarnation before, which has not ended."""
+        """Note a line. Say whether it shows that the incarnation before has not ended."""
         self.is_begun = True
         before = self.before if self.before is not None and not self.before.is_closed else None
         if isinstance(record, StateChange) and record.new_state == "CLOSED":
@@ -362,7 +367,7 @@ class _Life:
 
 
 def starts_process(record: ClusterEvent) -> bool:
-    """Whether an event is one with which a process begins its log."""
+    """Whether a process can begin its log with an event."""
     if isinstance(record, NewElection):
         return record.reason == "node started"
     if isinstance(record, ServiceAck):

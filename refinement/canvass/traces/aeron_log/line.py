@@ -36,7 +36,7 @@ from canvass.traces.layout import MAX_INT, MIN_INT
 
 NS_PER_S: Final = 1_000_000_000
 _BEFORE: Final = len(ClusterEvent.__struct_fields__)
-"""Fields of a record before those of its event."""
+"""The number of fields of a record before those of its event."""
 TRUNCATED_SUFFIX: Final = " (truncated)"
 
 STAMP: Final = re.compile(r"\[(-?[0-9]{1,10})\.(-?[0-9]{1,9})\] ")
@@ -56,8 +56,8 @@ def stamp_of(line: str) -> tuple[int, int] | None:
 
     Notes
     -----
-    Java divides towards zero, so a negative clock prints a negative fraction, which is then not
-    padded.
+    Java's division rounds towards zero. So a negative clock prints a negative fraction, which is
+    not padded.
     """
     match = STAMP.match(line)
     if match is None:
@@ -129,7 +129,7 @@ class ClusterLineParser:
     Attributes
     ----------
     unknown_fields
-        The names of fields that are not in the table, with their numbers of occurrences. A newer
+        For each name of a field that is not in the table, the number of its occurrences. A newer
         release may print such fields.
     """
 
@@ -149,7 +149,7 @@ class ClusterLineParser:
         Parameters
         ----------
         release
-            The release of the log, or the oldest that can have written it.
+            The release that wrote the log, or the oldest one that can have written it.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class ClusterLineParser:
             member_id = self._member(found, len(text))
             values = list(self._values(found, len(text), release))
         except LineProblem as problem:
-            if cut:  # A line that Aeron cut does not continue on the next one, even within a quote.
+            if cut:  # If Aeron cut the line, the next line does not continue it, even in a quote.
                 raise LineProblem(problem.column, problem.reason) from None
             raise
         for name in found:
@@ -177,7 +177,7 @@ class ClusterLineParser:
         return self._record(file, number, stamp[0], member_id, *values)
 
     def _check_ids(self, found: dict[str, tuple[str, int]]) -> None:
-        """Refuse a received message whose sender or receiver has the id of no member."""
+        """Refuse a received message whose sender or receiver has an id that no member can have."""
         for name in self._ids:
             if name in found and found[name][0].startswith("-"):
                 value, column = found[name]
@@ -185,7 +185,7 @@ class ClusterLineParser:
                 raise LineProblem(column, reason)
 
     def _member(self, found: dict[str, tuple[str, int]], length: int) -> int:
-        """The member that wrote the line, removed from the values that were found."""
+        """Take the member that wrote the line out of the values that were found."""
         value = found.pop("memberId", None)
         if value is not None:
             return _int(*value)
@@ -196,7 +196,7 @@ class ClusterLineParser:
     def _values(
         self, found: dict[str, tuple[str, int]], length: int, release: Release
     ) -> Iterator[object]:
-        """The record's fields after the member, removed from the values that were found."""
+        """Take the record's other fields out of the values that were found."""
         for field in self.fields:
             if field.kind in PAIRS:
                 yield from self._pair(field, found, length)
@@ -233,19 +233,18 @@ def split_fields(text: str, start: int) -> dict[str, tuple[str, int]]:
     Parameters
     ----------
     start
-        Index at which the first value may begin.
+        The index at which the first value may begin.
 
     Returns
     -------
     dict
-        For each name the value as written (quotes kept) and its column. The bare pair ``OLD ->
-        NEW`` is returned under the names that 1.53 gives it. A name of `ALIASES` is returned under
-        the newer one.
+        For each name, the value as written (quotes kept) and its column. A pair ``OLD -> NEW``,
+        which has no names, gets those of 1.53. A name in `ALIASES` is replaced by the newer one.
 
     Raises
     ------
     LineProblem
-        If text is no value, a quoted value does not end, or a name comes twice.
+        If a part of the text is no value, a quoted value does not end, or a name comes twice.
     """
     found: dict[str, tuple[str, int]] = {}
     at, end = start, len(text)
@@ -275,10 +274,10 @@ def _add(found: dict[str, tuple[str, int]], name: str, value: str, index: int) -
 
 
 def _value_end(text: str, name: str, at: int) -> int:
-    """Index after the value that begins at ``at``."""
+    """The index after the value that begins at ``at``."""
     if text[at : at + 1] == '"':
-        # A reason may hold quotes and even ` name=`: its end is the last quote that an end or a
-        # field can follow.
+        # A reason may contain quotes and even ` name=`, so it ends at the last quote of the line.
+        # Another value ends at the first quote that the end of the line or a field can follow.
         quote = text.rfind('"', at + 1) if name == "reason" else text.find('"', at + 1)
         while quote > at and not _NEXT_KEY.match(text, quote + 1):
             if name == "reason":
@@ -314,9 +313,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def find_header(line: str) -> int:
     """The index at which a header begins, or -1 if the line has none.
 
-    A line that was cut by a crash has no line end: the header of the next process follows on the
-    same line. Aeron's own build writes the log of a failed test under a header with the test's
-    name. Source: ``CollectingEventLogReaderAgent``.
+    A line that a crash cut has no line end, so the header of the next process follows on the same
+    line. Aeron's own build writes the log of a failed test under a header with the test's name.
+    Source: ``CollectingEventLogReaderAgent``.
     """
     if _MARKS[0] not in line and _MARKS[1] not in line:
         return -1
@@ -330,7 +329,7 @@ def parse_header(file: int, number: int, text: str) -> ProcessStart:
     Raises
     ------
     LineProblem
-        If the stamp is followed by something other than a time of the wall clock.
+        If there is no stamp, or no time of the wall clock after it.
     """
     stamp = stamp_of(text)
     found = _TEXT.fullmatch(text, stamp[1]) if stamp else None

@@ -1,10 +1,15 @@
 """The vocabulary of a log: the events that it prints, and their fields.
 
-A step whose event is not in the vocabulary prints nothing. A field that is not in it is unknown.
-The vocabulary depends on the release and on the enabled events. The header names the release, or
-the fields of the lines limit it. The user names the enabled events; else those in the logs count.
-The logs of a cluster have one vocabulary, as its members run one release with one setting. If they
-run several releases, as in a rolling upgrade, it has what all of them print.
+A step whose event is not in the vocabulary prints nothing. A field that is not in the vocabulary is
+unknown. The vocabulary depends on two things:
+
+* The release. A header names it. If none does, the fields of the lines limit which release it can
+  be.
+* The enabled events. The user names them. If the user does not, the events in the logs count as
+  enabled.
+
+The logs of a cluster have one vocabulary, because its members run one release with one setting. If
+they run several releases, as in a rolling upgrade, the vocabulary has what all of them print.
 """
 
 from __future__ import annotations
@@ -43,10 +48,10 @@ PRODUCTION: Final = "production"
 """The name of the set that the script ``basic-auction-cluster`` of Aeron's samples enables."""
 
 _DISABLED: Final = frozenset({"CANVASS_POSITION", "APPEND_POSITION", "COMMIT_POSITION"})
-"""The events that this script disables (``aeron.event.cluster.log.disable``)."""
+"""The events that `PRODUCTION` disables (``aeron.event.cluster.log.disable``)."""
 
 _LINES: Final = tuple(Release(1, minor) for minor in range(NEWEST.minor, OLDEST.minor - 1, -1))
-"""The lines of releases, the newest first."""
+"""The known minor releases, the newest first."""
 
 _NEVER: Final = Release(1 << 30, 0)
 
@@ -65,12 +70,12 @@ class LogVocabulary:
     Parameters
     ----------
     release
-        The newest release of Aeron that a log names. If none names one, the newest that fits the
-        text.
+        The newest release of Aeron that a log names. If none names one, the newest release that can
+        have printed the lines.
     oldest
-        The oldest release that a log names, or `OLDEST` if that is later.
+        The oldest release that a log names, but at least `OLDEST`. If none names one, ``release``.
     kinds
-        The classes of the records.
+        The classes of the records of the events.
     """
 
     release: Release
@@ -84,18 +89,19 @@ class LogVocabulary:
 
     @property
     def prints_change_before_role(self) -> bool:
-        """Whether ``ELECTION_STATE_CHANGE`` comes before the ``ROLE_CHANGE`` of the same step. A
-        change to CANVASS then still shows the leader that the member had.
+        """Whether ``ELECTION_STATE_CHANGE`` comes before the ``ROLE_CHANGE`` of the same step.
+
+        If so, the line of a change to CANVASS still shows the leader that the member had.
 
         Notes
         -----
-        Aeron: ``Election.state`` logs first up to 1.44; from 1.45.0 it logs last.
+        Aeron: up to 1.44 ``Election.state`` logs at its beginning, from 1.45.0 on at its end.
         """
         return self.oldest < Release(1, 45)
 
     @property
     def shows_requests(self) -> bool:
-        """Whether a ``STATE_CHANGE`` shows, by its reason, what an operator has asked for."""
+        """Whether the reason of a ``STATE_CHANGE`` shows what an operator has requested."""
         return self.prints(StateChange) and self.oldest >= LATER_FIELDS[StateChange]["reason"]
 
     def prints(self, kind: EventClass) -> bool:
@@ -104,7 +110,7 @@ class LogVocabulary:
 
 
 def events_named(text: str) -> frozenset[str]:
-    """The events in a list of names, separated by commas: events, `ALL` or `PRODUCTION`.
+    """The events that a list names: names of events, `ALL` or `PRODUCTION`, separated by commas.
 
     Raises
     ------
@@ -132,13 +138,13 @@ def log_vocabulary(logs: ClusterLogs, events: Collection[str] | None = None) -> 
     logs
         The logs.
     events
-        The names of the enabled events, as `events_named` returns them. By default, each event in a
-        log of some member counts as enabled.
+        The names of the enabled events, as `events_named` returns them. By default, each event that
+        is in the log of any member counts as enabled.
 
     Notes
     -----
-    If a field is missing, and an event of a later release is there, the field decides: somebody may
-    have added lines of the event.
+    A field may be missing, as in an older release, while an event of a newer release is there. Then
+    the field decides: somebody may have added lines of the event.
     """
     every = [record for log in logs.members.values() for record in log.records]
     lines = [record for record in every if isinstance(record, ClusterEvent)]
@@ -152,7 +158,7 @@ def log_vocabulary(logs: ClusterLogs, events: Collection[str] | None = None) -> 
             else:
                 earliest = max(earliest, since)
     if seen and earliest < NAMED and any(isinstance(record, ProcessStart) for record in every):
-        before = min(before, NAMED)  # From 1.53 on the first event says which release it is.
+        before = min(before, NAMED)  # Newer releases name themselves, in the header or in `Start`.
     release = max(named, default=next((one for one in _LINES if one < before), OLDEST))
     earliest = max([earliest, *(_ROW_OF[kind].since for kind in seen)])
     certain = release if named else min(release, earliest)
@@ -161,7 +167,7 @@ def log_vocabulary(logs: ClusterLogs, events: Collection[str] | None = None) -> 
         for kind, row in _ROW_OF.items()
         if row.since <= certain and _is_enabled(kind, release, seen, events)
     }
-    # A header with a false digit can name a release that is older than all logs.
+    # A header with a false digit can name a release that is older than `OLDEST`.
     oldest = max(OLDEST, min(named, default=release))
     later = {kind for kind, row in _ROW_OF.items() if oldest < row.since <= release}
     return LogVocabulary(release, oldest, (seen | kinds) - later)
@@ -170,7 +176,7 @@ def log_vocabulary(logs: ClusterLogs, events: Collection[str] | None = None) -> 
 def _is_enabled(
     kind: EventClass, release: Release, seen: frozenset[EventClass], events: Collection[str] | None
 ) -> bool:
-    """Whether an event is enabled, according to the user, or to lines of events with its switch."""
+    """Whether an event is enabled: by the user, or as lines of events with the same switch show."""
     if kind is Start:
         return True
     if events is None:
@@ -179,6 +185,6 @@ def _is_enabled(
 
 
 def _switch(kind: EventClass, release: Release) -> str:
-    """The event whose name enables a kind of record."""
+    """The name of the event that enables a kind of record."""
     row = _ROW_OF[kind]
     return row.switch if row.switch and release < BUILT_IN else row.name

@@ -1,9 +1,9 @@
 """The logs of a cluster: finding the files of each member, their order, and reading them.
 
-A folder has ``member-<id>.log``, optionally ``.gz`` or ``.zst``, and rolled files as
-``member-<id>.log.<n>``. Files that are named one by one may have any name: their lines show the
-members. A log may hold the lines of several members; then it may also hold several clusters, one
-after the other.
+A folder has files ``member-<id>.log``, optionally with ``.gz`` or ``.zst``, and rolled files
+``member-<id>.log.<n>``. Files that the caller names one by one may have any name: their lines show
+the members. A log may hold the lines of several members. Then it may also hold the lines of several
+clusters that ran one after the other.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _KEY_KINDS: Final = frozenset(
         RequestVote,
     }
 )
-"""The records that are kept in memory of each log, as they show elections, leaders and terms."""
+"""The records that are kept in memory for each log: they show elections, leaders and terms."""
 
 
 def read_records(files: Iterable[Path], parser: LogParser) -> Iterator[list[LogRecord]]:
@@ -108,13 +108,13 @@ class _Kept:
                 self._last = record
 
     def end(self) -> None:
-        """Keep the last record of a process incarnation."""
+        """Keep the last record of a process incarnation, in addition to the key records."""
         if self._last is not None:
             self.records.append(self._last)
 
 
 def read_log(files: Sequence[Path], kept: int = sys.maxsize) -> dict[int, MemberLog]:
-    """Read a log: of one member, or of several.
+    """Read the log of one member, or of several members.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def read_log(files: Sequence[Path], kept: int = sys.maxsize) -> dict[int, Member
     Returns
     -------
     dict
-        The log of each member; that of `NULL_VALUE` if no line names a member.
+        The log of each member. If no line names a member, there is one log, of `NULL_VALUE`.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def read_log(files: Sequence[Path], kept: int = sys.maxsize) -> dict[int, Member
         raise AeronLogError(str(files[file]), line, 0, LogCode.TOO_MANY_MEMBERS, reason)
     else:
         found = {i: _read_lines(files, kept, i) for i in members}
-        for i in members[1:]:  # What no member has written counts once.
+        for i in members[1:]:  # Lines that no member has written count once.
             counts = found[i].counts
             counts.foreign, counts.other_components, counts.headers = 0, 0, 0
     for i, log in found.items():
@@ -159,7 +159,7 @@ def read_log(files: Sequence[Path], kept: int = sys.maxsize) -> dict[int, Member
 
 
 def _read_lines(files: Sequence[Path], kept: int, member: int | None) -> MemberLog:
-    """Read the lines of one member, or all lines as those of one."""
+    """Read the lines of one member, or all lines as those of one member."""
     parser = LogParser(member)
     found = _Kept(kept)
     for batch in read_records(files, parser):
@@ -191,8 +191,8 @@ def read_clusters(
 ) -> list[ClusterLogs]:
     """Read the logs of a cluster's members, or of several clusters that ran one after the other.
 
-    Only one log can have several clusters, if it is not named as that of one member, and has the
-    lines of all members that it names.
+    There can be several clusters only if there is a single log, its file is not named as that of
+    one member, and the log has lines of each member that it names.
 
     Parameters
     ----------
@@ -203,14 +203,14 @@ def read_clusters(
     kept
         As for `read_log`.
     count
-        The number of members; 0 if ``config.json`` beside the logs, or the lines, say it.
+        The number of members; 0 to take it from ``config.json`` beside the logs, or from the lines.
 
     Raises
     ------
     AeronLogError
-        As for `read_log`; also if there is no log at all, or one is there twice, or logs of members
-        have lines of each other. If several files cannot be read from their beginning on, the error
-        names them.
+        As for `read_log`; also if there is no log at all, if a log is there twice, or if two logs
+        have lines of the same member. If the beginnings of several files cannot be read, the error
+        names all these files.
     """
     ignored: tuple[str, ...] = ()
     if len(paths) == 1 and paths[0].is_dir():
@@ -233,7 +233,7 @@ def read_clusters(
     for number, (member_id, files) in enumerate(sorted(by_member.items()), 1):
         say(f"reading the log of member {member_id} ({number} of {len(by_member)})")
         found = read_log(_in_order(files, firsts), kept)
-        if len(found) == 1:  # A log without a line of the cluster is that of its file's name.
+        if len(found) == 1:  # Without a line of the cluster, the file's name decides.
             found = dict(zip([member_id], found.values(), strict=True))
         several.append(found)
     _check_apart(several)
@@ -247,8 +247,8 @@ def read_clusters(
 
 def _cluster_of(logs: Mapping[int, MemberLog], ignored: tuple[str, ...]) -> ClusterLogs:
     heard = set().union(*(log.named for log in logs.values()))
-    # A member that never came to its election has no line of the cluster, and no other member has
-    # heard of it. If one has, its lines are missing.
+    # A member that never reached its election has no line of the cluster, and no other log names
+    # it. If another log names such a member, its lines are missing.
     members = {
         member_id: replace(log, member_id=member_id)
         for member_id, log in logs.items()
@@ -272,7 +272,7 @@ def _check_apart(several: Sequence[Mapping[int, MemberLog]]) -> None:
 
 
 def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
-    """The files of each member, and names that resemble those of logs."""
+    """The files of each member, and the names of files that resemble those of logs."""
     groups: dict[int, list[Path]] = {}
     taken: set[LogName] = set()
     ignored = []
@@ -308,7 +308,7 @@ def _firsts(paths: Iterable[Path]) -> dict[Path, _First]:
     Raises
     ------
     AeronLogError
-        Names all files that cannot be read.
+        If files cannot be read. The error names all of them.
     """
     found: dict[Path, _First] = {}
     errors = []
@@ -337,7 +337,7 @@ def _first(path: Path) -> _First:
 
 
 def _member_of(files: Sequence[Path], firsts: Mapping[Path, _First]) -> int:
-    """The member of some files, by their lines, or by the name if no line is of the cluster."""
+    """The member of some files, from their lines, or from the name if no line is of the cluster."""
     for path in files:
         _, event = firsts[path]
         if event is not None:
@@ -349,9 +349,9 @@ def _member_of(files: Sequence[Path], firsts: Mapping[Path, _First]) -> int:
 def _in_order(files: Sequence[Path], firsts: Mapping[Path, _First]) -> list[Path]:
     """The files of a member in the order in which they were written.
 
-    The headers decide: first the wall clock, then the stamp. If a file has no header, the stamps
-    decide; that is right as long as the host was not restarted. The numbers of rolled files do not
-    show the order, as the agent begins with 1 after each start, and fills gaps.
+    The headers decide: first the wall clock, then the stamp. If a file has no header, the stamps of
+    all files decide, which is right unless the host was restarted. The numbers of rolled files do
+    not show the order: the agent begins with 1 after each start, and fills gaps.
     """
     if len(files) == 1:
         return list(files)
@@ -365,11 +365,14 @@ def _in_order(files: Sequence[Path], firsts: Mapping[Path, _First]) -> list[Path
 
 
 _PLAIN: Final = frozenset({"all", "events", "output"})
-"""Names of logs that say nothing: the folder's name is taken."""
+"""File names of logs that say nothing about the cluster: the folder's name is taken instead."""
 
 
 def logs_below(root: Path) -> Iterator[tuple[str, Path]]:
-    """Give the logs of each cluster at or below a path, with a name: folders of members, files."""
+    """Yield the logs of each cluster at or below ``root``: a name, and the path.
+
+    The path is a folder with files of members, or a file with the lines of all members.
+    """
     if root.is_file():
         yield root.name.partition(".log")[0], root
         return

@@ -30,21 +30,22 @@ class MemberLog:
     Parameters
     ----------
     member_id
-        The member in its lines. Without a line of the cluster, the member in the file's name, or
+        The member in its lines. If it has no line of the cluster, the member in the file's name, or
         `NULL_VALUE`.
     files
         The files in reading order. A record's ``file`` is an index into them.
     records
-        The records in the order of the lines. If the log is too long for the memory: only those of
-        `_KEY_KINDS`, and the first one of each kind in each process incarnation.
+        The records in the order of the lines. If the log is too long for the memory, only the
+        records of `_KEY_KINDS`, and for each process incarnation the first record of each kind and
+        the last record.
     counts
         The numbers of its lines by kind.
     unknown_fields
-        Unknown fields, as ``EVENT.name``, with their numbers of occurrences.
+        For each unknown field, as ``EVENT.name``, the number of its occurrences.
     named
         The members that its lines name as senders or leaders.
     reread
-        Reads all records again, if they are not in memory.
+        A function that reads all records again; None if all are in memory.
     """
 
     member_id: int
@@ -69,13 +70,13 @@ class ClusterLogs:
     members
         The logs by member id.
     missing
-        The members that other logs name, and that have no log.
+        The members that other logs name, but that have no log.
     ignored
         Names of files that resemble names of logs. These files are not read.
     member_count
-        The number of members; 0 if only the lines say it.
+        The number of members; 0 if only the lines show it.
     real_ids
-        The ids in the logs of the members that have other numbers here.
+        For each member whose number here differs from its id in the logs, that id.
     """
 
     members: dict[int, MemberLog]

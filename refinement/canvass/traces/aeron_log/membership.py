@@ -1,9 +1,9 @@
 """The members of a cluster: how many there are, and their numbers in a run.
 
-A run numbers its members from 0. The ids in the logs are these numbers, unless a cluster has other
-ids: then its members are numbered in the order of their ids. A cluster of one shows by its first
-step that it is one: it leads without a canvass. The number of larger clusters is that of the
-members in the lines, if the user or `config.json` does not say it.
+A run numbers its members from 0. Mostly the ids in the logs are these numbers. If a cluster has
+other ids, its members are numbered in the order of their ids. The first step of a cluster with one
+member shows its size: the member leads without a canvass. The size of a larger cluster is the
+number of members in the lines, unless the user or `config.json` names it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
 from canvass.traces.layout import MAX_MEMBERS
 
 CONFIG: Final = "config.json"
-"""The file beside logs that says what they do not print."""
+"""The file beside logs with facts that the logs do not print."""
 
 _Record = TypeVar("_Record", bound=LogRecord)
 
 
 class Noted(msgspec.Struct, frozen=True):
-    """Facts of a cluster that `CONFIG` has beside its properties.
+    """The facts about a cluster that `CONFIG` may have in addition to properties.
 
     Attributes
     ----------
     members
-        The number of members; 0 if it does not say one.
+        The number of members; 0 if the file does not name it.
     expect_disk_replaced
         Whether a member may start with another disk than it left.
     """
@@ -43,7 +43,7 @@ class Noted(msgspec.Struct, frozen=True):
 
 
 def noted_beside(log: Path) -> Noted:
-    """Read what `CONFIG` beside a log says; nothing, if there is none or another file."""
+    """Read `CONFIG` beside a log. If the file is missing or has another form, take the defaults."""
     try:
         return msgspec.json.decode((log.parent / CONFIG).read_bytes(), type=Noted)
     except (OSError, msgspec.MsgspecError):
@@ -60,7 +60,7 @@ def with_numbers(logs: ClusterLogs, count: int, *, is_shared: bool) -> ClusterLo
     count
         The number of members; 0 if it is unknown.
     is_shared
-        Whether there is one log for all members, so that a member without a line never ran.
+        Whether there is one log for all members. A member without a line has then never run.
 
     Raises
     ------

@@ -24,10 +24,11 @@ from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.layout import MAX_LINE_BYTES
 
 PROBE_LINES: Final = 1000
-"""The first line of the log must be within so many lines. An application may log before it."""
+"""The number of lines within which the first line of an event log must come. An application may log
+before it."""
 
 JOINED_LINES: Final = 64
-"""The most lines of an event whose text contains line ends, so that the time stays linear."""
+"""The most lines of an event whose text contains line ends. It keeps the time linear."""
 
 _UTF_16_MARKS: Final = "\xff\xfe"
 _EVENT: Final = re.compile(r"([A-Z][A-Z0-9_]*): ([A-Za-z][A-Za-z0-9_]*)(?=[ :]|$)")
@@ -56,11 +57,13 @@ class LogParser:
     Parameters
     ----------
     member
-        Pass over the lines of other members; by default the log is that of one member.
+        The member whose lines are read; lines of other members are passed over. By default all
+        lines are read as those of one member.
 
     Notes
     -----
-    Calls: for each file `begin_file`, any number of `feed`, `end_file`; at last `close`.
+    The order of calls is, for each file, `begin_file`, any number of `feed`, `end_file`; and after
+    all files `close`.
     """
 
     def __init__(self, member: int | None = None) -> None:
@@ -82,7 +85,7 @@ class LogParser:
 
     @property
     def unknown_fields(self) -> dict[str, int]:
-        """Unknown fields, as ``EVENT.name``, with their numbers of occurrences."""
+        """For each unknown field, as ``EVENT.name``, the number of its occurrences."""
         parsers = sorted(self._parsers.items())
         return {f"{e}.{n}": count for e, p in parsers for n, count in p.unknown_fields.items()}
 
@@ -96,7 +99,7 @@ class LogParser:
         return AeronLogError(*place, LogCode.NOT_A_LOG, f"{reason}{self._hint}")
 
     def begin_file(self, name: str = "") -> None:
-        """Go on with the next file; the first one must be begun, too."""
+        """Begin a file. This must be called for the first file, too."""
         self._name, self._file, self._line = name, self._file + 1, 0
         self._tail.clear()
         self._is_log, self._probed, self._hint = False, 0, ""
@@ -126,7 +129,7 @@ class LogParser:
         Parameters
         ----------
         cut
-            Whether the compressed file ends too early, so that its end is missing.
+            Whether the compressed file ends too early, so that data at its end are missing.
 
         Raises
         ------
@@ -159,10 +162,10 @@ class LogParser:
         Raises
         ------
         AeronLogError
-            If the log is that of a release that is too old.
+            If the log was written by a release that is too old.
         """
         self._stream.close()
-        # One such line may have been cut there.
+        # A single such line may be a newer one that was cut there.
         if len(self._too_old) > 1 and "ELECTION_STATE_CHANGE" not in self.counts.events:
             reason = (
                 f"a line of a release before {OLDEST.major}.{OLDEST.minor}, the oldest one whose"
@@ -172,7 +175,7 @@ class LogParser:
         return self._stream.take()
 
     def _read(self, block: bytes) -> None:
-        """Read whole lines. The last line has no line end any more."""
+        """Read a block of whole lines. The end of the last line has been removed."""
         if self._line == 0:
             block = block.removeprefix(BOM_UTF8)
         too_long = -1
@@ -187,7 +190,7 @@ class LogParser:
             raise self._too_long(self._line + 1)
 
     def _other(self, line: str) -> None:
-        """Read a line that is not exactly a cluster event as 1.52 or 1.53 prints it."""
+        """Read one line: a header, an event, or a line without a stamp."""
         if not (self._is_log or self._framing is not None or stamp_of(line)):
             self._framing = framing_of(line)
             if self._framing is not None:
@@ -223,7 +226,7 @@ class LogParser:
             self._break(line[:at], LineProblem(at + 1, reason))
         if at == 0 or stamp_of(line) is not None:
             self._is_log = True
-        else:  # Not a truncated line: each line may have a prefix, and only headers are found.
+        else:  # The text before the header may be a prefix of each line, not a truncated line.
             self._probe(line)
         try:
             header = parse_header(self._file, self._line, line[at:])
@@ -318,7 +321,7 @@ class LogParser:
 
 
 def _hint(line: str) -> str:
-    """Advice on a line that would be of an event log, but for its encoding."""
+    """Advice for a line that is a line of an event log in another encoding; empty for others."""
     if "\0" in line and stamp_of(line.replace("\0", "").lstrip(_UTF_16_MARKS)) is not None:
         return "; the file is UTF-16: convert it to UTF-8"
     return ""
@@ -327,9 +330,10 @@ def _hint(line: str) -> str:
 def shows_its_end(line: str) -> bool:
     """Whether a line without a line end is complete.
 
-    A crash can cut a line anywhere; an editor or a copy may remove only the line end. A line of the
-    cluster component is complete if its last value cannot be the beginning of a longer value: a
-    quoted text, a constant, the id of a member. Lines of other components always count as complete.
+    A crash can cut a line anywhere. An editor or a copy may remove only the line end. A line of the
+    cluster component is complete if its last value cannot be the beginning of a longer value, as a
+    quoted text, a constant or the id of a member. Lines of other components always count as
+    complete.
     """
     stamp = stamp_of(line)
     if stamp is None:
@@ -341,7 +345,7 @@ def shows_its_end(line: str) -> bool:
 
 
 def decoded(data: bytes) -> str:
-    """Text of one line. The agent writes one byte for a character, the built-in logger UTF-8."""
+    """The text of one line. The agent writes one byte per character, the built-in logger UTF-8."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -350,7 +354,7 @@ def decoded(data: bytes) -> str:
 
 
 def decoded_lines(block: bytes) -> list[str]:
-    """Text of several lines, without their ends."""
+    """The texts of several lines, without their line ends."""
     if block.isascii():
         lines = block.decode("ascii").split("\n")
         return [line.removesuffix("\r") for line in lines] if b"\r" in block else lines

@@ -1,10 +1,10 @@
 """The records of event logs: one class for each event of Aeron's cluster component.
 
 A class has the name of its event: ``NewElection`` is ``NEW_ELECTION``. Its fields are the values of
-a line, in the order of the line, each with the way in which it is written (`Notation`).
-`event_types` has the releases that print an event, and the names in the log that differ from the
-fields. Fields of a consensus message have the message's SBE names in snake_case. ``member_id`` is
-always the member that wrote the line: for a message its *receiver*.
+a line, in the order of the line. The type of a field shows how the value is written (`Notation`).
+`event_types` has the releases that print an event, and the names in the log that differ from those
+of the fields. Fields of a consensus message have the message's SBE names in snake_case.
+``member_id`` is always the member that wrote the line: for a message its *receiver*.
 
 The classes are left out of garbage collection: their fields are numbers and texts, which cannot
 form cycles.
@@ -62,12 +62,12 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     Parameters
     ----------
     file
-        Index into the files of the member, counted from 0 in reading order.
+        The index of the file among those of the member, counted from 0 in reading order.
     line
-        Line of that file, counted from 1.
+        The line of that file, counted from 1.
     time_ns
-        The host's monotonic clock; any origin, may be negative, comparable within one host and boot
-        only.
+        The host's monotonic clock in ns. It has any origin and may be negative. Times can be
+        compared only within one host and boot.
     """
 
     file: int
@@ -84,7 +84,7 @@ class ProcessStart(Line, frozen=True, gc=False):
         The wall clock at ``time_ns``, in ms since the Unix epoch. In the header of a rolled file
         that is the first file, it may be the time at which the process started.
     loggers
-        Components and versions that the header names.
+        The components that the header names, each with its version.
     """
 
     wall_time_ms: int
@@ -94,7 +94,7 @@ class ProcessStart(Line, frozen=True, gc=False):
 class TruncatedLine(Line, frozen=True, gc=False):
     """The last line of a process incarnation is incomplete: the process ended while it was written.
 
-    ``time_ns`` is 0 where the stamp is part of what is missing.
+    ``time_ns`` is 0 if the stamp is missing, too.
     """
 
     column: int
@@ -163,8 +163,8 @@ class StateChange(ClusterEvent, frozen=True, gc=False):
 
 
 class RoleChange(ClusterEvent, frozen=True, gc=False):
-    """ROLE_CHANGE: the member's role changed; the election state change that brings it is the next
-    line.
+    """ROLE_CHANGE: the member's role changed; the next line is that of the change of the election
+    state which changed it.
     """
 
     old_state: RoleName
@@ -223,7 +223,7 @@ class StopCatchup(ClusterEvent, frozen=True, gc=False):
 
 class TruncateLogEntry(ClusterEvent, frozen=True, gc=False):
     """TRUNCATE_LOG_ENTRY: the member is about to truncate its log from ``append_position`` back to
-    ``new_position``. ``old_position`` is where the log ends, but up to 1.49 the leader's log
+    ``new_position``. ``old_position`` is the end of the log; up to 1.49 it is the leader's log
     position in the announcement.
     """
 
@@ -340,8 +340,8 @@ class ServiceAck(ClusterEvent, frozen=True, gc=False):
 
 
 class ReplicationEnded(ClusterEvent, frozen=True, gc=False):
-    """REPLICATION_ENDED: a copy from another member's archive ended. Aeron prints the two ids
-    exchanged, and so they are here.
+    """REPLICATION_ENDED: a copy from another member's archive ended. Aeron prints the source and
+    destination recording ids under each other's names, and these fields keep Aeron's names.
     """
 
     purpose: Text
@@ -393,7 +393,7 @@ class Start(ClusterEvent, frozen=True, gc=False):
 
 @cache
 def position_names(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    """The fields of a line or a message that are positions of a log."""
+    """The names of those fields of a line or a message that are positions of a log."""
     return tuple(name for name in kind.__struct_fields__ if name.endswith("position"))
 
 

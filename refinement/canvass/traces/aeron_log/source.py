@@ -1,9 +1,9 @@
 """The files of event logs: their names, and their unpacked bytes up to a limit.
 
-A link to a regular file is followed, as the log folders of hosts are often links. A stranger's link
-shows nothing of a file that is no event log: the error has only the name of the link. A compressed
-file that ends too early is read as far as it goes, and `LogSource.cut` is set. A file
-with damaged compressed data is refused.
+A link to a regular file is followed, because the log folders of hosts are often links. A link that
+a stranger made reveals nothing about a file that is no event log: the error has only the name of
+the link. A compressed file that ends too early is read up to its end, and `LogSource.cut` is set. A
+file with damaged compressed data is refused.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def is_log_name(name: str) -> bool:
 
 
 def is_other_log(name: str) -> bool:
-    """Whether a file is a log, by the end of its name, and not named as that of one member."""
+    """Whether a file has the suffix of a log, but not the name of a member's log."""
     return _OTHER.fullmatch(name) is not None and not is_log_name(name)
 
 
@@ -63,7 +63,7 @@ MAX_LOG_BYTES: Final = 1 << 33
 MAX_RATIO: Final = 200
 """The largest compression ratio. Event logs have 7 to 20, a decompression bomb 1000 and more."""
 RATIO_FREE_BYTES: Final = 1 << 22
-"""The ratio is not checked up to this size, as short files may have any ratio."""
+"""The unpacked size up to which the ratio is not checked: short files may have any ratio."""
 
 
 class LogSource:
@@ -72,7 +72,7 @@ class LogSource:
     Parameters
     ----------
     path
-        Ends in ``.gz`` or ``.zst`` if it is compressed.
+        The path of the file. It ends in ``.gz`` or ``.zst`` if the file is compressed.
 
     Attributes
     ----------

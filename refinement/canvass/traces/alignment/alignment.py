@@ -1,4 +1,7 @@
-"""The alignment of the logs of a cluster, at once or by segments, with gaps and false lines."""
+"""The alignment of the logs of a cluster with its gaps and false lines.
+
+Short logs are aligned at once, long logs segment by segment.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +43,14 @@ from canvass.traces.layout import MAX_MEMBERS
 from canvass.traces.schema import DiskReplaced
 
 SEGMENT: Final = 16_000
-"""The lines of a segment in the log that has most lines in the same time."""
+"""The number of lines of a segment, in the log that has the most lines in the segment's time."""
 AHEAD: Final = 4
-"""For each so many lines of a segment one more line after it is read. These lines show which
-messages are on their way, and bound positions."""
+"""For every ``AHEAD`` lines of a segment one more line after the segment is read. These lines show
+which messages are on their way, and bound positions."""
 STUCK: Final = 4
-"""If less than one in so many lines of a segment are met, a longer segment is tried."""
+"""If less than one in ``STUCK`` lines of a segment is matched, a longer segment is tried."""
 LARGEST: Final = 8
-"""The longest segment has so many times the lines."""
+"""The longest segment has ``LARGEST`` times as many lines as the first one that is tried."""
 
 
 class ImportFault(Exception):
@@ -55,7 +58,7 @@ class ImportFault(Exception):
 
 
 class NoMember(ImportFault):
-    """No line is one of a cluster's member."""
+    """No line of the logs was written by a member of a cluster."""
 
 
 class LineReason(Struct, frozen=True, rename=wire_name):
@@ -79,7 +82,7 @@ class Alignment:
     rules, logs
         The rules of the spec, and the logs.
     members
-        For each member with a log the counts of the run.
+        For each member with a log, its counts in the run.
     gaps
         One sentence for each gap.
     false_lines
@@ -105,7 +108,7 @@ class Alignment:
 
     @property
     def without_steps(self) -> tuple[int, ...]:
-        """The members that never came to an election: no line shows a step of them."""
+        """The members that never reached an election: no log shows a step of one, or names one."""
         heard = frozenset[int]().union(*(log.named for log in self.logs.members.values()))
         logs = sorted(self.logs.members.items())
         return tuple(i for i, log in logs if i >= 0 and i not in heard and _shows_nothing(log))
@@ -122,7 +125,7 @@ def align(
 ) -> Alignment:
     """Align the logs of a cluster with the core.
 
-    Logs that are in memory are aligned at once, others in segments, one after the other.
+    Logs that are in memory are aligned at once. Longer logs are aligned segment by segment.
 
     Parameters
     ----------
@@ -142,7 +145,8 @@ def align(
     Raises
     ------
     ImportFault
-        If no line shows an election or a step, or a line names a member that no cluster can have.
+        If no line shows an election, if no line shows a step, or if a line names a member that no
+        cluster can have.
     """
     highest = _highest_member(logs)
     known = _members_with_elections(logs)
@@ -179,12 +183,12 @@ def align(
 
 
 def _members_with_elections(logs: ClusterLogs) -> list[int]:
-    """List the members whose logs show an election.
+    """List the members whose logs are used: all but those that lack their election lines.
 
     Raises
     ------
     ImportFault
-        If no log does.
+        If there is no such log, or no log shows a step.
     """
     known = [i for i, log in logs.members.items() if i >= 0 and not _lacks_elections(log)]
     if not known:
@@ -228,7 +232,7 @@ class _Aligner:
             if not segment.ends or is_stuck or self.found.false_lines or self.found.stopped:
                 return
             carried, size = solution.schedule.carried(), lines
-            # Members and schedule refer to each other. The memory is freed only if that ends here.
+            # Members and schedule refer to each other. Without this, neither is freed.
             solution.schedule.members.clear()
             for i, reader in self.readers.items():
                 reader.drop(reached[i])
@@ -248,7 +252,7 @@ class _Aligner:
         return Segment(lines, carried, ends, unread)
 
     def _solve(self, segment: Segment) -> tuple[dict[int, int], Solution]:
-        """Align a segment: the index of the line that each member reaches, and the solution."""
+        """Align a segment, and return the solution with the line index that each member reaches."""
         starts = segment.carried.states if segment.carried is not None else {}
         replays = {
             i: Replay(self.found.rules, lines, self.facts, self.effort, starts.get(i))
@@ -263,8 +267,8 @@ class _Aligner:
     ) -> None:
         """Collect the gaps and the false lines of a segment, and write its steps.
 
-        Completeness is checked only if all lines are met. Gaps at lines that no member has reached
-        are collected in the next segment.
+        Completeness is checked only if all lines are matched. A gap at a line that its member has
+        not reached is collected in the next segment.
         """
         found, lines, windows = self.found, segment.lines, solution.windows
         gaps: list[tuple[int, int, str]] = []
@@ -302,7 +306,7 @@ class _Aligner:
 
 
 def _place(lines: MemberLines, index: int, reason: str) -> LineReason:
-    # A log may have lines of services and sessions alone.
+    # A log may consist of lines of services and sessions only.
     several = lines.records or [record for _, record in lines.beside]
     record = several[min(index, len(several) - 1)]
     return LineReason(lines.member_id, lines.files[record.file], record.line, reason)
@@ -315,7 +319,7 @@ def _sentence(lines: MemberLines, index: int, reason: str) -> str:
 
 
 def _reached(log: MemberLog) -> Iterator[str]:
-    """The election states that a member has reached, and its module's states as a follower."""
+    """The election states that a member has reached, and its module's states while not leading."""
     leads = False
     for record in log.records:
         if isinstance(record, ElectionStateChange):
@@ -328,7 +332,7 @@ def _reached(log: MemberLog) -> Iterator[str]:
 def _lacks_elections(log: MemberLog) -> bool:
     """Whether a log shows steps, but no change of an election state.
 
-    Only these lines show the state of a member.
+    Such a log cannot be used: only the lines of these changes show the state of a member.
     """
     changes = any(isinstance(record, ElectionStateChange) for record in log.records)
     return _shows_steps(log) and not changes
@@ -342,7 +346,8 @@ def _shows_nothing(log: MemberLog) -> bool:
 def _shows_steps(log: MemberLog) -> bool:
     """Whether a log has a line that a step of the model prints.
 
-    The line of a module that closes in INIT is none: the module has not come to its election.
+    The line of a module that closes in INIT does not count: such a module never reached its
+    election.
     Source: ``ConsensusModuleAgent.onStart``, ``onClose``.
     """
     return any(
@@ -356,7 +361,10 @@ def _shows_steps(log: MemberLog) -> bool:
 
 
 def _highest_member(logs: ClusterLogs) -> int:
-    """The highest member id in a line, or in the name of a file without a line of the cluster.
+    """The highest member id.
+
+    It follows from the number of members, if that is known. Else it is the highest id in a line, or
+    in the name of a file without a line of the cluster.
 
     Raises
     ------

@@ -1,13 +1,14 @@
 """Matching of receipts to send windows, channel by channel.
 
 A channel has one sender and one receiver. The messages of one process of the sender are received in
-the order in which they were sent, and any of them may be lost. Each process has connections of its
-own, so a receiver that was paused may receive messages of a new process before the rest of the old
-one's.
+the order in which they were sent (FIFO), and any of them may be lost. Each process has its own
+connections. So a receiver that was paused may receive messages of the sender's new process before
+the rest of the old process's messages.
 
-Each receipt gets the earliest possible place: a message that is sent earlier makes no other message
-impossible. Each receipt also gets a latest place. That is the deadline of the sender, before which
-it waits for others. A matched channel has its receipts in the order of their places.
+Each receipt gets the earliest possible place, because sending a message earlier makes no other
+message impossible. Each receipt also gets a latest place. The latest place is the deadline of the
+sender: until then it waits for other members. A matched channel has its receipts in the order of
+their earliest places.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ _PROCESSES: Final = frozenset({ElectionState.FOLLOWER_REPLAY, ElectionState.FOLL
 """The states in which a follower processes the log up to its notified commit position."""
 
 SCANS: Final = 20
-"""The most times that all steps of a sender are searched for the receipts of one channel. Each
-receipt without a window takes one. Later receipts of the channel are then not searched for.
+"""The most searches through all steps of a sender for the receipts of one channel. Each receipt
+without a window takes a whole search. After that number of searches, the windows of the channel's
+later receipts are not searched for.
 """
 
 ChannelKey: TypeAlias = tuple[int, int]
@@ -56,18 +58,18 @@ class Receipt(Struct):
     Parameters
     ----------
     step
-        The index of its step in the receiver's trajectory.
+        The index of the step that receives the message in the receiver's trajectory.
     message
         The message.
     is_inferred
-        Whether it is inferred: no line shows it.
+        Whether the receipt is inferred: no line shows it.
     is_lower_bound
         Whether the position of its message is a lower bound.
     floor
-        The place before which the sender cannot have sent it.
+        The place before which the sender cannot have sent the message.
     earliest, latest
-        The first and the last place in the sender's trajectory at which it can have been sent. The
-        earliest is -1 if there is no place.
+        The first and the last place in the sender's trajectory at which the message can have been
+        sent. The earliest is -1 if there is no place.
     """
 
     step: int
@@ -79,7 +81,7 @@ class Receipt(Struct):
     latest: int = -1
 
     def accepts(self, other: Message) -> bool:
-        """Whether it can be the receipt of a message."""
+        """Whether this can be the receipt of a message that was sent."""
         m = self.message
         if self.is_lower_bound and isinstance(other, AppendPosition | CommitPosition):
             least = getattr(m, "log_position", UNBOUNDED)
@@ -99,11 +101,11 @@ class Matching:
     unmatched
         The receipts without a window: sender, receiver and receipt.
     on_way
-        By sender and receiver: the receipts of messages that were sent in an earlier segment, with
-        the number of the message and the message.
+        By sender and receiver: the receipts of messages that were sent in an earlier segment, each
+        with the number of the message and the message.
     later
-        The receipts that may be sent after the lines of the sender that have been read, or long
-        before: sender, receiver and receipt.
+        The receipts whose messages may have been sent outside the lines of the sender that are in
+        this segment: sender, receiver and receipt.
     """
 
     channels: dict[ChannelKey, list[Receipt]] = field(default_factory=dict)
@@ -117,13 +119,14 @@ class Matching:
         Parameters
         ----------
         ends
-            For each member the step with which the segment ends. Receipts from there on move.
+            For each member the step before which the segment ends. Its receipts from that step on
+            move.
         unread
-            The members whose logs have not been read to the end. The last receipts of each of their
-            channels move.
+            The members whose logs have not been read to the end. Of the channels in which they are
+            the senders, the receipts after the last matched one move.
         is_first
-            Whether the first receipts of each channel move, too: they may have been sent in an
-            earlier segment.
+            Whether the receipts before the first matched one of each channel move, too: their
+            messages may have been sent in an earlier segment.
         """
         found, self.unmatched = self.unmatched, []
         for i, j, receipt in found:
@@ -167,8 +170,8 @@ def collect(windows: Mapping[int, Windows]) -> dict[ChannelKey, list[Receipt]]:
 def _is_open(steps: list[PathStep], index: int) -> bool:
     """Whether an inferred receipt can also have a greater position.
 
-    A commit position cannot, if the follower then ends its replay or catch-up: it has processed the
-    log up to exactly this position.
+    A commit position cannot, if the follower then ends its replay or catch-up: the follower has
+    processed the log up to exactly this position.
     """
     s, m = steps[index].state, steps[index].given.message
     if not isinstance(m, CommitPosition) or s.election_state not in _PROCESSES:
@@ -184,11 +187,11 @@ def _is_open(steps: list[PathStep], index: int) -> bool:
 def _unnamed_sender(
     windows: Mapping[int, Windows], likely: tuple[int, ...], j: int, m: Message
 ) -> int:
-    """The sender of a message that does not name it: a member that can have sent it.
+    """A member that can have sent a message, if the message does not name its sender.
 
-    The ``likely`` senders are tried first, in their order. They are the leader with which the
-    receiver caught up last, if the message ends a catch-up, then its present leader, then the
-    leader of the message's term.
+    The ``likely`` senders are tried first, in their order: the leader with which the receiver last
+    caught up, if the message ends a catch-up; the receiver's present leader; the leader of the
+    message's term.
     """
     for i in sorted(windows, key=lambda i: [i != one for one in likely]):
         if i != j and windows[i].first(0, j, m) is not None:
@@ -214,8 +217,8 @@ def match(
 ) -> Matching:
     """Match the receipts of all channels, and lower the upper bounds of their senders' positions.
 
-    ``sent`` has for each channel the messages of an earlier segment that are on their way, with
-    their numbers.
+    ``sent`` has, for each channel, the messages of an earlier segment that are still on their way,
+    with their numbers.
     """
     matching = Matching()
     for key, receipts in collect(windows).items():
@@ -238,15 +241,15 @@ def match(
 
 
 def _after(place: int) -> int:
-    """The next place that can hold another message."""
+    """The first place at or after ``place`` that can hold another message."""
     return place if place % SLOTS == AFTER else place + 1
 
 
 def match_earliest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
-    """Find the earliest place of each receipt of a channel in its order, -1 where there is none.
+    """Find the earliest place of each receipt of a channel, in order; -1 if a receipt has none.
 
-    If a receipt has no place after those of earlier receipts, its message may come from the process
-    before. There it must be sent after the messages of that process that were received earlier.
+    If a receipt has no place after the places of earlier receipts, its message may come from the
+    sender's process before. In that process it comes after the messages that were received earlier.
     """
     place, count = 0, len(windows.steps)
     left = SCANS * (count + len(receipts))
@@ -279,7 +282,7 @@ def _match_latest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
     place, last = SLOTS * len(windows.steps), UNBOUNDED
     for receipt in reversed(receipts):
         if receipt.step > last:
-            # Received after messages of the next process: its own process sends it.
+            # It was received after messages of the next process, but its own process sends it.
             process = windows.process_at(receipt.earliest // SLOTS)
             place = min(place, SLOTS * windows.steps_of_process(process).stop - 1)
         last = min(last, receipt.step)
@@ -290,18 +293,18 @@ def _match_latest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
 
 @dataclass(slots=True)
 class _Observed:
-    """The position up to which a leader had written at a place, as a received message shows.
+    """The position up to which a leader had written at a place, as the message of a receipt shows.
 
     Parameters
     ----------
     place
-        Where the leader sent the message.
+        The place at which the leader sent the message.
     published
         The position.
     exact
-        Whether it is exact, or only an upper bound.
+        Whether the position is exact. If not, it is an upper bound.
     committed
-        The leader's commit position there, or -1 if the message does not contain it.
+        The leader's commit position at the place, or -1 if the message does not contain it.
     channel, index
         The channel of the receipt, and its index there.
     """
@@ -315,12 +318,13 @@ class _Observed:
 
 
 def _order_publications(windows: Mapping[int, Windows], matching: Matching) -> None:
-    """Move receipts to later places until the positions that leaders had written rise.
+    """Move receipts to later places until the positions that leaders had written only rise.
 
     Notes
     -----
-    An answer can have been sent at several receipts of a question. That is the only choice of a
-    matching that matters: the answer shows how far the leader had written.
+    A leader may have received a question several times, and may have sent an answer at each of
+    these receipts. This is the only choice of a matching that matters, because the answer shows how
+    far the leader had written.
     """
     for _ in range(ROUNDS):
         observed = _observed(windows, matching)
@@ -342,7 +346,10 @@ def _order_publications(windows: Mapping[int, Windows], matching: Matching) -> N
 
 
 def _bound_positions(windows: Mapping[int, Windows], matching: Matching) -> None:
-    """Bound what leaders had written and members had copied, by what they announced and voted."""
+    """Lower the upper bounds of what leaders had written, and of what voters had copied.
+
+    Announcements and ends of catch-ups bound the leaders' positions, votes bound the voters'.
+    """
     for (i, term), found in _observed(windows, matching).items():
         for one in found:
             limits = {"publication_position": one.published}
@@ -359,7 +366,7 @@ def _bound_positions(windows: Mapping[int, Windows], matching: Matching) -> None
 
 
 def _inverted(found: list[_Observed]) -> tuple[_Observed, _Observed] | None:
-    """An exact observation and a later one with a smaller position, if there are two."""
+    """An exact observation and a later one with a smaller position, if there is such a pair."""
     highest: _Observed | None = None
     for one in sorted(found, key=lambda o: (o.place // SLOTS, o.published)):
         if highest is not None and one.published < highest.published:
@@ -372,7 +379,7 @@ def _inverted(found: list[_Observed]) -> tuple[_Observed, _Observed] | None:
 def _observed(
     windows: Mapping[int, Windows], matching: Matching
 ) -> dict[tuple[int, int], list[_Observed]]:
-    """For each leader and term the positions that it had written, as receipts show."""
+    """For each leader and term, the positions up to which it had written, as receipts show."""
     found: defaultdict[tuple[int, int], list[_Observed]] = defaultdict(list)
     for (i, j), receipts in matching.channels.items():
         for index, receipt in enumerate(receipts):
@@ -402,7 +409,8 @@ def _bound_before(
 ) -> None:
     """Lower the upper bounds of positions in the states before a place, as far back as ``holds``.
 
-    Positions only grow there, and a message sent at the place says how far each had grown.
+    In these states positions only grow, and a message that was sent at the place shows how far each
+    had grown.
     """
     for at in range(place // SLOTS - 1, -1, -1):
         s, bounds = windows.steps[at].state, windows.bounds[at]

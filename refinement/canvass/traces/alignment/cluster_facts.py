@@ -1,5 +1,5 @@
-"""Facts about the cluster that lines of any member show: contents that messages and log entries can
-have had.
+"""Facts about the cluster from the lines of all members: the possible contents of messages and of
+log entries.
 """
 
 from __future__ import annotations
@@ -30,28 +30,30 @@ class ClusterFacts:
     Parameters
     ----------
     term_entries
-        For each term the base and the end of its first entry. Where lines differ, most lines
-        decide, then the usual length. Without a line the announcements of the term decide.
+        For each term, the base and the end of its first entry. If lines differ, the majority of
+        the lines decides; in a tie, the usual length of an entry. If no line shows the entry, the
+        announcements of the term decide.
     processed
-        The terms whose first entry a line shows to be processed.
+        The terms whose first entry was processed by some member, as a line shows.
     canvasses
-        For each member the canvass positions that it can have sent, in order, each with the wall
-        times of the first and the last moment.
+        For each member, the canvass positions that it can have sent, in order. Each one is preceded
+        by the wall times of the first and the last moment at which it can have been sent.
     ballots
-        For each member the requests for votes that it can have sent.
+        For each member, the requests for votes that it can have sent.
     announcements
-        For each term the announcements of its leader.
+        For each term, the announcements of its leader.
     followers
         For each leader and term, and for each follower: the append positions in the follower's
         election lines, in order, each with the wall time of the line.
     votes
         For each candidate and term, and for each voter: the granted vote and its wall time.
     log_ends
-        For each position the terms in which logs ended there when their members canvassed.
+        For each position, the terms of the logs that ended there when their members canvassed.
     module_terms
-        For each leader and term the term of the leader's consensus module when it was elected.
+        For each leader and term, the term of the leader's consensus module when it was elected.
     ready
-        For each leader and term the wall time at which the leader's consensus module had the term.
+        For each leader and term, the wall time from which on the leader's consensus module had the
+        term.
     snapshots
         The positions at which lines show that members took snapshots, in order.
     """
@@ -69,9 +71,9 @@ class ClusterFacts:
     snapshots: list[int] = field(default_factory=list)
 
     def likely_reporters(self, leader: int, term: int, position: int) -> list[int]:
-        """The members that can have reported a position to a leader.
+        """The followers of a leader in a term, the likeliest reporters of a position first.
 
-        The member whose lines show the position first comes first.
+        A member whose lines show the position earlier is likelier.
         """
 
         def shown(j: int) -> int:
@@ -81,7 +83,7 @@ class ClusterFacts:
         return sorted(self.followers.get((leader, term), ()), key=shown)
 
     def follower_times(self, leader: int, term: int) -> dict[int, tuple[int, int]]:
-        """For each follower of a leader the wall times at which it began and ceased to follow."""
+        """For each follower of a leader, the wall times at which it began and ceased to follow."""
         found = {}
         for j, lines in self.followers.get((leader, term), {}).items():
             begin, last = lines[0][1], lines[-1][1]
@@ -90,7 +92,7 @@ class ClusterFacts:
         return found
 
     def entry_end(self, term: int, base: int) -> int:
-        """The end of the first entry of a term. Without a line its usual length decides."""
+        """The end of a term's first entry. If no line shows it, the entry has its usual length."""
         known = self.term_entries.get(term)
         return known[1] if known is not None and known[0] == base else base + TERM_ENTRY_BYTES
 
@@ -146,7 +148,10 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
 def _note_entry(
     entries: Mapping[int, Counter[tuple[int, int]]], record: records.ReplayNewLeadershipTerm
 ) -> None:
-    """Note the begin and the end of a term's first entry. A line is false if it has no length."""
+    """Note the begin and the end of a term's first entry.
+
+    A line whose end is not greater than its begin is false, and is not noted.
+    """
     place = (record.term_base_log_position, record.log_position)
     if place[0] < place[1]:
         entries[record.leadership_term_id][place] += 1
@@ -159,8 +164,8 @@ def _note_change(
     time_ns: int,
     candidates: Mapping[int, int],
 ) -> None:
-    """Note the messages that a member sends after a change of its election state, and its
-    leader.
+    """Note the leader in a change of the election state, and the messages that the member sends
+    after the change.
     """
     if record.new_state == "LEADER_READY":
         facts.ready[i, record.leadership_term_id] = time_ns
@@ -198,9 +203,9 @@ def _note_vote_again(
     time_ns: int,
     request: RequestVote,
 ) -> None:
-    """Note the vote of a member that has voted for another candidate before.
+    """Note a vote that a member grants in FOLLOWER_BALLOT, for a later term than its first vote.
 
-    It is in FOLLOWER_BALLOT already, so no line of its own shows this vote.
+    The member stays in FOLLOWER_BALLOT, so no line of its own shows this vote.
     """
     term, j = request.candidate_term_id, request.candidate_member_id
     log = (record.log_leadership_term_id, record.append_position)

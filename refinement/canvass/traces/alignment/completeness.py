@@ -1,6 +1,7 @@
-"""Completeness checks that an untimed spec cannot give: lines that Aeron must have logged.
+"""Completeness checks: they find missing lines that Aeron's timers must have produced.
 
-Each check finds gaps. A gap makes the outcome `INCOMPLETE`.
+The spec has no time, so it cannot demand these lines. Each check finds gaps. A gap makes the
+outcome `INCOMPLETE`.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.send_windows import SLOTS, Windows
 
 IN_STEP_NS: Final = 20_000_000
-"""If two members received the same two messages at the same distance of time, up to this, both were
-connected, and neither was paused.
+"""Two members receive the same two messages. If the times between these messages differ by at most
+this, both members were connected, and neither was paused.
 """
 
 LOST_COMMITS: Final = 3
-"""So many commit positions are not lost because the leader's offers failed."""
+"""If so many commit positions are missing, failed offers of the leader cannot be the reason."""
 
 BEAT_NS: Final = 200_000_000
 """The interval at which a leader repeats its commit position, and a follower its report, if nothing
@@ -42,13 +43,13 @@ else is configured (``ConsensusModule.leaderHeartbeatIntervalNs``).
 """
 
 CONNECTED_NS: Final = 1_000_000_000
-"""A connection ends if its receiver is not heard of for a while: by default for 5 s, Aeron's
-publication connection timeout. It has not ended if the sender has received a message within this
-time.
+"""A connection ends if its sender hears nothing from its receiver for a while: by default for 5 s,
+Aeron's publication connection timeout. If the sender has received a message of the receiver within
+this time, the connection has not ended.
 """
 
 BURST_NS: Final = 20_000_000
-"""Messages that a connection has held up arrive within this time."""
+"""Messages that a connection has held up all arrive within this time."""
 
 CLOCK_NS: Final = 1_000_000
 """The accuracy of the clock that the processes of one host read."""
@@ -58,24 +59,25 @@ _BACK: Final[Mapping[type[Message], type[Message]]] = {
     AppendPosition: CommitPosition,
     CommitPosition: AppendPosition,
 }
-"""For each message that a member receives at intervals, the message that it sends at intervals."""
+"""For each message that a member receives at intervals, the one that it sends back at intervals."""
 
 
 def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
-    """Members whose messages others received after the ends of their logs.
+    """Find the members whose messages others received after the ends of the members' logs.
 
     Yields
     ------
     tuple of int, int, str
-        Member, the number of its lines, and the reason. Nothing if the clocks are several hosts'.
+        Member, the number of its lines, and the reason. Nothing if the logs have the clocks of
+        several hosts.
     """
     if not is_one_host(one.records for one in members.values()):
         return
     for i, lines in members.items():
         if not lines.records or _REPEATED & lines.vocabulary.silent_messages:
-            continue  # It can have nothing to log.
+            continue  # The member may have had nothing to log.
         if lines.closes_before(len(lines.records)):
-            continue  # Later messages were on their way.
+            continue  # The messages that were received later were on their way.
         end = _in_order(lines)[-1][1].time_ns
         late = sorted(
             time
@@ -90,10 +92,10 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
 
 
 def _received_from(i: int, receiver: MemberLines) -> Iterator[int]:
-    """Times at which a member received messages of member ``i`` that it answers.
+    """The times at which a member received messages of member ``i`` outside ballots.
 
-    In a ballot a member sends nothing at intervals (``Election.candidateBallot``), so a member that
-    canvasses there can have nothing to log.
+    In a ballot the receiver sends nothing at intervals (``Election.candidateBallot``). So member
+    ``i``, if it canvasses then, may receive nothing and have nothing to log.
     """
     in_ballot = False
     for record, m in zip(receiver.records, receiver.messages, strict=True):
@@ -115,21 +117,22 @@ _REPEATED: Final = frozenset({"AppendPosition", "CanvassPosition", "CommitPositi
 """The messages that members send at intervals."""
 
 LATE_MESSAGES: Final = 2
-"""So many messages, received apart from each other, were not all on their way."""
+"""If so many messages were received apart from each other, some were sent after the log's end."""
 
 
 @dataclass(slots=True)
 class _Stream:
-    """Positions that a closed member received from another member in a term.
+    """The positions that a closed member received from another member in a term.
 
     Parameters
     ----------
     times, lines, positions
-        For each receipt its wall time, the index of its line, and its position.
+        For each receipt, its wall time, the index of its line, and its position.
     elections
-        For each receipt the number of the receiver's elections before.
+        For each receipt, a number that grows whenever the receiver's election state changes, or a
+        process of the receiver starts.
     first, last
-        For each position the first and the last receipt of it.
+        For each position, the indexes of its first and its last receipt.
     """
 
     times: list[int] = field(default_factory=list)
@@ -149,8 +152,10 @@ class _Stream:
         self.elections.append(elections)
 
     def goes_on(self, begin: int, end: int, silence: int) -> bool:
-        """Whether the receiver had receipts from one time to another, with no election and no
-        ``silence`` between them, and one within `CONNECTED_NS` before.
+        """Whether the receiver had receipts all the time from ``begin`` to ``end``.
+
+        Between them there is no election and no pause as long as ``silence``. The last receipt
+        before them is at most `CONNECTED_NS` earlier.
         """
         low, high = bisect_left(self.times, begin), bisect_right(self.times, end)
         # The times of a damaged log may fall.
@@ -161,16 +166,16 @@ class _Stream:
         return all(b - a < silence for a, b in pairwise([begin, *self.times[low:high], end]))
 
     def is_made_up_for(self, at: int, back: _Stream) -> bool:
-        """Whether the repetitions that were held up arrive soon after a receipt.
+        """Whether repetitions that had been held up arrive soon after a receipt.
 
-        A sender repeats a position once in `BEAT_NS`, if it runs. When it receives a message of
-        ``back``, it runs.
+        A sender that runs repeats a position once in `BEAT_NS`. It runs when it receives a message
+        of ``back``, the stream in the other direction.
         """
         begin = self.times[at]
         end = begin + 3 * (self.times[at + 1] - begin)
         beats = [begin]
         for time_ns in back.times[bisect_right(back.times, begin) : bisect_right(back.times, end)]:
-            if time_ns - beats[-1] >= 3 * BEAT_NS // 4:  # An interval is never kept exactly.
+            if time_ns - beats[-1] >= 3 * BEAT_NS // 4:  # No interval is kept exactly.
                 beats.append(time_ns)
         repeated = 0
         for after in range(at + 1, bisect_right(self.times, end)):
@@ -180,7 +185,10 @@ class _Stream:
         return False
 
     def between(self, before: int, after: int, duration: int) -> int:
-        """The number of positions between two others that were received ``duration`` apart."""
+        """The number of positions between ``before`` and ``after`` that were received between them.
+
+        0 if the receipts of the two positions are not ``duration`` apart, up to `IN_STEP_NS`.
+        """
         begin, end = self.last.get(before), self.first.get(after)
         if begin is None or end is None:
             return 0
@@ -192,7 +200,7 @@ class _Stream:
 
 
 def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
-    """Members that lack messages of another member, although that one receives theirs.
+    """Find the members that lack messages of another member, although that member receives theirs.
 
     Yields
     ------
@@ -202,10 +210,10 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
     Notes
     -----
     A member that receives messages is not paused, so it also sends. A leader offers a commit
-    position to each member in turn (``ConsensusModuleAgent.publishCommitPosition``) and repeats it,
-    as followers repeat their reports. Messages that a connection holds up arrive later, mostly all
-    at once. The clocks of several hosts do not show intervals. Lines are lost in blocks of the
-    file: where the file has lines of other senders or components, none is missing.
+    position to each member in turn (``ConsensusModuleAgent.publishCommitPosition``) and repeats it.
+    Followers repeat their reports. Messages that a connection holds up arrive later, mostly all at
+    once. Intervals are compared only if all members ran on one host. Lines are lost in blocks of
+    the file: where the file has lines of other senders or components, none is missing.
     """
     one_host = is_one_host(one.records for one in members.values())
     streams = _streams(members)
@@ -240,7 +248,7 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
 def _in_order(lines: MemberLines) -> list[tuple[int, Line]]:
     """All lines of the cluster component in order, each with the index of its record.
 
-    A line that is no record has the index of the record before which it stands.
+    A line that is not among the records has the index of the next record.
     """
     ordered = [(index, 1, record) for index, record in enumerate(lines.records)]
     ordered += [(index, 0, record) for index, record in lines.beside]
@@ -248,7 +256,7 @@ def _in_order(lines: MemberLines) -> list[tuple[int, Line]]:
 
 
 def _silent_before(lines: MemberLines) -> list[int]:
-    """The indexes of the records before which the whole file has no line for long."""
+    """The indexes of the records before which the whole file is silent for over ``2 * BEAT_NS``."""
     return [
         index
         for (_, last), (index, record) in pairwise(_in_order(lines))
@@ -281,13 +289,13 @@ def _streams(members: Mapping[int, MemberLines]) -> dict[_Key, _Stream]:
 def missing_causes(
     windows: Mapping[int, Windows], channels: Mapping[tuple[int, int], list[Receipt]]
 ) -> Iterator[tuple[int, int, str]]:
-    """Closed members whose messages were received before the lines that made them send these.
+    """Find the messages of closed members that were received before the lines that caused them.
 
     Yields
     ------
     tuple of int, int, str
         Member, index of the line before which lines are missing, and the reason. Nothing if the
-        clocks are several hosts'.
+        logs have the clocks of several hosts.
     """
     if not is_one_host(one.trajectory.lines.records for one in windows.values()):
         return
@@ -298,7 +306,8 @@ def missing_causes(
         for receipt in receipts:
             place = receipt.earliest // SLOTS + 1
             for step in steps[at:place]:
-                # A receipt is logged before the messages that it causes, a change after them.
+                # The line of a receipt comes before the messages that it causes. The line of a
+                # change comes after them.
                 if step.lines and step.given.message is not None:
                     last = step.lines.start
             at = max(at, place)
@@ -313,7 +322,7 @@ def missing_causes(
 
 
 def missing_links(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
-    """Lines whose old state is not the new state of the line before.
+    """Find the lines whose old state is not the new state of the line before.
 
     Yields
     ------

@@ -1,7 +1,7 @@
 """The driven members of a cluster, and the messages on their way between them.
 
-A silent message is sent when a member needs it, or before its sender leaves the state that it
-reports.
+A silent message is sent when a member needs it, or before its sender leaves the state that the
+message reports.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _said(receipt: Receipt | None, name: str, least: int) -> int:
 class Conflict:
     """The step of a trajectory that a member cannot take, and the reason.
 
-    ``waits_for`` is the member that has to do something before; -1 if there is none.
+    ``waits_for`` is the member that has to act before this step; -1 if there is none.
     """
 
     member_id: int
@@ -92,21 +92,21 @@ class Channel:
     receipts
         The receipts of the trajectories, in order.
     sent
-        For each of the first receipts the number and the message that was sent for it.
+        For each of the first receipts, the number and the message that was sent for it.
     consumed
-        The number of receipts that have been taken.
+        The number of receipts whose steps have been taken.
     unclaimed
-        Silent messages that were sent and not received yet, with their numbers.
+        Silent messages that were sent, but not received yet, with their numbers.
     last
         The number of the last message that was received.
 
     Attributes
     ----------
     head
-        The next receipt whose message is to be sent.
+        The next receipt whose message is to be sent, or None.
     earliest, latest
-        The first and the last step of the sender at which it can send that message; without such a
-        receipt a number that no step has.
+        The first and the last step of the sender at which it can send that message. If there is no
+        such receipt, a number beyond all steps.
     """
 
     receipts: list[Receipt] = field(default_factory=list)
@@ -141,7 +141,7 @@ class Channel:
             self.head, self.earliest, self.latest = None, UNBOUNDED, UNBOUNDED
 
     def send(self, number: int, m: Message) -> None:
-        """Match a message that is sent with the next receipt."""
+        """Match a message that the sender now sends with the next receipt."""
         self.sent.append((number, m))
         self._next_head()
 
@@ -150,8 +150,8 @@ class Channel:
     ) -> Receipt | None:
         """The next receipt of a kind whose message is still to be sent.
 
-        None if it is of another term than ``term``. With ``exact``, receipts whose position is a
-        lower bound are skipped.
+        None if its message is of another term than ``term``. If ``exact``, receipts whose position
+        is a lower bound are skipped.
         """
         following = self._next.get((kind, exact))
         if following is None:
@@ -170,7 +170,7 @@ class Channel:
     def take_last_copies(self) -> None:
         """Let each inferred receipt take the last copy of its message.
 
-        Messages that were sent between the copies can then be received before.
+        The receiver can then first receive messages that were sent between the copies.
         """
         before = UNBOUNDED
         for place in range(len(self.sent) - 1, self.consumed - 1, -1):
@@ -195,9 +195,9 @@ class DrivenCluster:
     carried
         The situation at the end of the segment before.
     awaits_starts
-        Whether the sender of a message may wait for the start of the process that received it. Logs
-        do not show how long a connection keeps a message for a process that has not started. A
-        sender that waits may announce other positions later.
+        Whether the sender of a message may wait until the process that receives it has started.
+        Logs do not show how long a connection keeps a message for a process that has not started.
+        If a sender waits, its announcement may then have other positions.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class DrivenCluster:
     def _carry(self, carried: SegmentEnd) -> None:
         """Begin with the situation at the end of the segment before."""
         for i, live in self.members.items():
-            live.frontier = 0  # Its trajectory begins with the state in which the segment ended.
+            live.frontier = 0  # Step 0 is `RESUME`: it has the state at the segment's beginning.
             live.published, live.received = dict(carried.published[i]), carried.received[i]
             live.number = carried.numbers[i]
         for key, last in carried.last.items():
@@ -275,7 +275,9 @@ class DrivenCluster:
         )
 
     def _needed_publications(self) -> dict[tuple[int, int], int]:
-        """For each leader and term the position that it must have written: others recorded it."""
+        """For each leader and term, the position that it must have written because others have
+        recorded it.
+        """
         needs: dict[tuple[int, int], int] = {}
         for i, one in self.windows.items():
             for step in one.steps:
@@ -294,7 +296,10 @@ class DrivenCluster:
         return needs
 
     def _on_send(self, i: int, to: int, m: Message, number: int) -> None:
-        """Match a message that is sent with the next receipt of its channel."""
+        """Match a message that a member now sends with the next receipt of its channel, if it fits.
+
+        A silent message without such a receipt is kept as unclaimed.
+        """
         channel = self._channels.get((i, to))
         if channel is None:
             return
@@ -308,10 +313,13 @@ class DrivenCluster:
     def _comes_later(self, i: int, to: int, head: Receipt) -> bool:
         """Whether the message of a receipt should be sent later.
 
-        It should if the receiver has not started the process that received it, and the sender has a
-        later place for it. Reports that a line shows, and commit positions of a closed leader, are
-        sent at once: they mostly rise, so a later place may not exist. An inferred report waits
-        until its receiver needs it: no later message of the channel is received before it.
+        It should if the receiver has not yet started the process in which it receives the message,
+        and the sender can still send it at a later place. There are two exceptions:
+
+        * Commit positions of a closed leader, and reports that a line shows, are sent at once. The
+          positions mostly rise, so the sender may not have a later place for them.
+        * An inferred report waits until its receiver needs it. No later message of the channel can
+          be received before it.
         """
         m, receiver = head.message, self.members[to].frontier
         closed = isinstance(m, CommitPosition) and leads_closed(
@@ -327,10 +335,10 @@ class DrivenCluster:
         return another and bisect_right(starts, head.step) > bisect_right(starts, receiver)
 
     def _in_flight(self, i: int, j: int, repeated: Message | None = None) -> bool:
-        """Whether messages of ``j`` are on their way that ``i`` receives in later steps.
+        """Whether messages of ``j`` are on their way to ``i``, which receives them in later steps.
 
-        An inferred receipt of the ``repeated`` message does not count, as it can take the last
-        copy.
+        An inferred receipt of the ``repeated`` message does not count, because it can take the last
+        copy of the message.
         """
         channel = self._channels[j, i]
         places = range(channel.consumed, len(channel.sent))
@@ -356,8 +364,9 @@ class DrivenCluster:
         return [one for one in channel.unclaimed if channel.last < one[0] < before]
 
     def _limit(self, live: DrivenMember, bounds: PositionBounds) -> PositionBounds:
-        """The upper bounds of a leader's positions. None exceeds the position in a message that the
-        leader has still to send.
+        """Lower the upper bounds of a leader's positions.
+
+        No bound exceeds the position in a message that the leader has still to send.
         """
         s = live.state
         term = s.module_leadership_term_id
@@ -387,9 +396,10 @@ class DrivenCluster:
         return PositionBounds(min(bounds.recorded_position, published), committed, published)
 
     def _append(self, live: DrivenMember, path: list[PathStep]) -> bool:
-        """Make silent steps the next ones of a member, after the steps of others that they need.
+        """Let a member take silent steps. Other members first take the steps that these need.
 
-        False if the message that a step receives cannot be sent now. The steps before it are taken.
+        Returns false if a step receives a message that cannot be sent now. The steps before that
+        step have been taken then.
         """
         for step in path:
             if step.action == "RecordLog":
@@ -404,9 +414,10 @@ class DrivenCluster:
         return True
 
     def _obtainable(self, live: DrivenMember, to: int, m: Message) -> Iterator[Move]:
-        """Inferred receipts that a member can have now, and after which it may send a message.
+        """The inferred receipts that a member can have now, and after which it may send ``m``.
 
-        Which members are active matters for an answer only.
+        Several sets of active members are tried only where they matter: if a leader in an election
+        receives the message that ``m`` answers.
         """
         answers = live.state.role is Role.LEADER or isinstance(m, StopCatchup)
         if not self._silent_messages or not answers:
@@ -422,15 +433,17 @@ class DrivenCluster:
                 yield from (receive(one, active) for active in heard)
 
     def _reported(self, i: int, j: int, positions: list[int]) -> list[Message]:
-        """The silent messages that ``i`` can receive from ``j`` next: messages that ``j`` has sent,
-        and messages with some positions that it can send now.
+        """The silent messages that ``i`` can receive from ``j`` next.
+
+        They are messages that ``j`` has sent, and messages with one of ``positions`` that ``j`` can
+        send now.
         """
         sent = [m for _, m in self._available(i, j)]
         reportable = self._reportable(i, self.members[j], positions)
         return sent + [m for m in reportable if not self._in_flight(i, j, m)]
 
     def _reportable(self, to: int, other: DrivenMember, positions: list[int]) -> Iterator[Message]:
-        """The silent messages with some positions that a member can send to a leader now."""
+        """The silent messages with one of ``positions`` that a member can send to ``to`` now."""
         for kind in (CanvassPosition, AppendPosition):
             if kind.__name__ not in self._silent_messages:
                 continue
@@ -459,9 +472,9 @@ class DrivenCluster:
         return -1
 
     def _serves(self, live: DrivenMember) -> bool:
-        """Whether the leader of a follower serves its catch-up.
+        """Whether the leader of a follower serves the follower's catch-up.
 
-        If `CatchupPosition` is silent, the leader receives the follower's message now.
+        If it does not yet, the leader receives the follower's silent `CatchupPosition` now.
         """
         i, leader = live.member_id, self.members.get(live.state.leader_member_id)
         if leader is None or leader.state.members[i].catchup_replay:
@@ -477,7 +490,7 @@ class DrivenCluster:
         return False
 
     def _report_before_leaving(self, live: DrivenMember, step: PathStep) -> None:
-        """Send the silent messages of a member's state before the member leaves it in a step."""
+        """Send the silent messages of a member's state, if the next step leaves that state."""
         s, n = live.state, step.state
         if step.action == PROCESS_END or n.election_state is not s.election_state:
             if (
@@ -497,8 +510,8 @@ class DrivenCluster:
     def _answers_left(self, live: DrivenMember, kind: type[Message]) -> int:
         """The number of answers of a kind that a member has still to receive in its process.
 
-        Each answers a message that the member sends before it leaves its election state: answers
-        that come after it has returned to that state are not counted.
+        Each of them answers a message that the member sends before it leaves its election state. So
+        answers after its return to that state are not counted.
         """
         count = 0
         for step in live.windows.steps[live.frontier + 1 :]:
@@ -522,9 +535,10 @@ class DrivenCluster:
         return leads_closed(leader.state, term) and position <= upper
 
     def _has_copied(self, live: DrivenMember, step: PathStep) -> bool:
-        """Whether a member that copies a log has copied as much as its vote in a step shows.
+        """Whether a member that copies a log has copied up to the position of its next vote.
 
-        If it has not, it copies as much now, if possible, and reports that to its leader.
+        The step receives the request for that vote. If the member has copied less, it copies up to
+        that position now, if possible, and reports that to its leader.
         """
         asked, s = step.given.message, live.state
         if not isinstance(asked, RequestVote) or not s.log_replication:
@@ -549,11 +563,11 @@ class DrivenCluster:
             leader.take("AppendEntry", Input(position=position))
 
     def _record_elsewhere(self, live: DrivenMember, position: int) -> None:
-        """Let others record up to a position that a member is about to process, if no quorum has
-        recorded it.
+        """Let other members record up to a position that a member is about to process.
 
-        A follower of 1.49 replays all that it has recorded, committed or not. No line shows how far
-        the others had recorded then. They record as much where that is possible.
+        Nothing happens if a quorum has recorded that position already. A follower of 1.49 replays
+        all that it has recorded, committed or not. No line shows how far the other members had
+        recorded by then. They record up to the position where that is possible.
         """
         log = live.state.recording_log
         behind = [one for one in self.members.values() if one.state.recorded_position < position]

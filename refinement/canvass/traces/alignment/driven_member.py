@@ -1,7 +1,7 @@
 """One member driven with real numbers: each step is a step of the core, each message has a number.
 
-Open positions of the trajectory get values here: the smallest that the member's lines and its
-received messages allow.
+Open positions of the trajectory get their values here: the smallest values that the member's lines
+and the receipts of its messages allow.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from canvass.traces.alignment.send_windows import Windows, keeps_phase, position
 from canvass.traces.layout import MAX_ID_DIGITS
 
 LOST: Final = 10**MAX_ID_DIGITS - 1
-"""The number of a message that its sender sent in missing steps. No sent message has as great a
-number. So the run shows that steps of the sender are missing, even if the sender's part of the run
-ends before them.
+"""The number of a message that its sender sent in missing steps. No message that the run shows as
+sent has so great a number. So the run shows that steps of the sender are missing, even if the
+sender's part of the run ends before them.
 """
 FIND_DEPTH: Final = 3
 """The most silent steps before a send: one for each position that grows."""
@@ -48,7 +48,8 @@ _CONTROL: Final = attrgetter(
     "replication_stop_position",
     "snapshot_log_position",
 )
-"""The fields in which the states of the trajectory and of the run agree; positions may differ."""
+"""The fields in which the states of the trajectory and of the run must agree. Positions may differ.
+"""
 _STREAMED: Final = frozenset(
     {
         ElectionState.CLOSED,
@@ -68,16 +69,17 @@ class RunStep(Struct):
     action, given, state
         The step of the core, and the state after it.
     sends, first
-        Receivers and messages that it sends, and the number of the first of these messages.
+        The messages that it sends, each with its receiver, and the number of the first message.
     sender, number
-        The sender of the message that it receives, and that message's number; -1 if there is none.
-        The number is ``LOST`` if lines of the sender are missing, and it sent the message there.
+        The sender of the message that it receives, and the number of that message; -1 if there is
+        none. The number is ``LOST`` if the sender sent the message in missing steps.
     lines
         Indexes of the records that the step accounts for.
     gap
         Whether lines are missing before it.
     replaced
-        How the disk with which the member starts differs from the one that it left, if it does.
+        How the disk with which the member starts differs from the one that it left; empty if it
+        does not.
     """
 
     action: str
@@ -98,9 +100,10 @@ class PositionReport(NamedTuple):
     Parameters
     ----------
     overtakes
-        It is received before a canvass position of the member that the leader has still to answer.
+        The leader receives it before a canvass position of the same member that the leader has
+        still to answer.
     is_older
-        It is of an older term than that of the leader.
+        Its term is older than that of the leader.
     is_new
         The leader has not received it yet.
     position
@@ -120,7 +123,7 @@ class PositionReport(NamedTuple):
 
 
 def likeliness(report: PositionReport) -> tuple[object, ...]:
-    """The order of reports. Messages have none."""
+    """The key that orders reports. It leaves out the message, because messages have no order."""
     return report[:-1]
 
 
@@ -144,9 +147,10 @@ class DrivenMember:
     on_send
         Called with each message that the member sends: sender, receiver, message, number.
     limit
-        Lowers upper bounds to the positions in messages that the member has still to send.
+        Called with upper bounds. It lowers them to the positions in messages that the member has
+        still to send.
     frontier
-        The index of the last step of the trajectory that was taken.
+        The index of the last step of the trajectory that the member has taken.
     emitted
         The steps of the run.
     published
@@ -158,11 +162,11 @@ class DrivenMember:
     gap
         Whether lines are missing before its next step.
     end
-        The step of its trajectory before which it stops.
+        The index of the step of its trajectory before which it stops.
     skips
         Whether its last step is a false line, and the steps before that line could not be taken.
     dropped
-        The number of its lines that the next segment does not have.
+        The number of its lines that are dropped before the next segment.
     """
 
     windows: Windows
@@ -211,7 +215,7 @@ class DrivenMember:
     def append(self, step: PathStep, sender: int = -1, number: int = -1) -> None:
         """Make a step the next one of the run.
 
-        ``sender`` and ``number`` are those of the message that it receives.
+        ``sender`` and ``number`` are those of the message that the step receives.
         """
         outcome, lines = step.outcome, step.lines
         sends: tuple[tuple[int, Message], ...] = ()
@@ -259,14 +263,14 @@ class DrivenMember:
     ) -> list[PathStep]:
         """The shortest sequence of silent steps whose last one sends the message of a receipt.
 
-        Open positions get the numbers of the message. The steps may include the inferred
-        ``receipts``. They keep the phase of the member. Empty if there is no such sequence.
+        Open positions get the numbers of the message. The steps keep the phase of the member, and
+        may include inferred ``receipts``. The list is empty if there is no such sequence.
         """
         m, start = wanted.message, self.state
         if isinstance(m, AppendPosition) and start.election_state is _CLOSED:
             reported = self.reports(to, AppendPosition, m.log_position)
             if reported is not None and wanted.accepts(reported[1]):
-                return reported[0]  # The search finds the same more slowly.
+                return reported[0]  # The search below would find the same, more slowly.
         bounds = self.bounds
         committed = max(bounds.commit_position, start.commit_position)
         received = cache(lambda: list(receipts()))
@@ -297,8 +301,9 @@ class DrivenMember:
     def _preparing(
         self, s: Member, m: Message, bounds: PositionBounds, received: Callable[[], list[Move]]
     ) -> Iterator[Move]:
-        """Silent steps that may be needed before a message is sent: positions grow to those in the
-        message, and messages are received.
+        """Silent steps that may be needed before a message is sent.
+
+        They raise positions to those in the message, or receive messages.
         """
         for position in positions_in(m):
             given = Input(position=position)
@@ -319,7 +324,8 @@ class DrivenMember:
     ) -> tuple[list[PathStep], Message] | None:
         """The steps by which the member sends a message of a kind now, and the message.
 
-        It records up to ``position`` before. None if it cannot send such a message.
+        The first step records up to ``position``, if the member has recorded less. None if the
+        member cannot send such a message.
         """
         path: list[PathStep] = []
         s, bounds = self.state, self.bounds
@@ -343,7 +349,7 @@ class DrivenMember:
         return None
 
     def inputs(self, step: PathStep) -> Iterator[Input]:
-        """The input of a step of the trajectory, and its variants."""
+        """The possible inputs of a step of the trajectory: its own input, and variants of it."""
         given, s = step.given, self.state
         leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
         if given.message is not None and leads_election:
@@ -363,8 +369,9 @@ class DrivenMember:
                 yield replace(given, accepted=self.windows.moves.all)
 
     def agrees(self, step: PathStep, after: Member) -> bool:
-        """Whether the state after a step agrees with that of the trajectory, without open
-        positions.
+        """Whether the state after a step agrees with that of the trajectory.
+
+        Open positions are not compared.
         """
         planned = step.state
         if _CONTROL(after) != _CONTROL(planned):

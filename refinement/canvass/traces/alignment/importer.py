@@ -1,7 +1,7 @@
 """Import of a cluster's logs: it makes an alignment, writes the run, and returns a summary.
 
-The summary has the outcome, counts, and a sentence for each gap. Whether the run conforms is for
-the checker to decide.
+The summary has the outcome, counts, and a sentence for each gap. The import does not decide whether
+the run conforms: the checker does.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def import_logs(paths: Sequence[Path], out: Path, **options: Any) -> ImportSumma
     Raises
     ------
     ImportFault
-        Also if the logs are those of several clusters, whose runs are written.
+        Also if the logs are those of several clusters. The runs of all of them have been written
+        then.
     """
     first, *others = import_clusters(paths, out, **options).values()
     if others:
@@ -62,15 +63,15 @@ def import_clusters(
     expects_replaced: bool = False,
     say: Callable[[str], object] = lambda _: None,
 ) -> dict[Path, ImportSummary]:
-    """Import logs into a new folder. It appears when it is complete.
+    """Import logs into a new folder, which appears only when it is complete.
 
     Parameters
     ----------
     paths
         As for `read_clusters`.
     out
-        The run folder; it must not be there, or be empty. If the logs are those of several
-        clusters, it becomes a folder of run folders, which have its name with ``~1``, ``~2``...
+        The run folder. It must not exist, or be empty. If the logs are those of several clusters,
+        it becomes a folder of run folders, which have its name with ``~1``, ``~2``...
     effort
         Factor of the limits of the search.
     events, revision
@@ -78,12 +79,12 @@ def import_clusters(
     members
         The number of members; by default that of ``config.json`` beside the logs, or in the lines.
     expects_replaced
-        Whether a disk that was changed from outside leaves the outcome as it is; also if
-        ``config.json`` beside the logs expects it.
+        Whether a disk that was changed from outside leaves the outcome as it is. ``config.json``
+        beside the logs can say so, too.
     say
-        Called with a short description of each stage when it begins, and with the lines that are
-        met whenever steps of a member are written. A log that is read in segments has its steps
-        written after each segment.
+        Called with a short description of each stage when it begins, and with the number of lines
+        that are matched whenever steps of a member have been written. If a log is read in segments,
+        its steps are written after each segment.
 
     Returns
     -------
@@ -159,7 +160,8 @@ RUN_ID_LENGTH: Final = 64
 def run_id_of(name: str) -> str:
     """Make a run's id from a folder's name.
 
-    A digest stands for what is cut from a long name; the number of its cluster (``~2``) stays.
+    A long name is cut, and a digest replaces the part that is cut. The number of the cluster
+    (``~2``) is kept.
     """
     clean = re.sub(r"[^a-z0-9_.~-]", "-", name.lower()).strip("-._~") or "aeron"
     found = re.search(r"~\d{1,9}$", clean)
@@ -172,10 +174,10 @@ def run_id_of(name: str) -> str:
 
 
 MAX_KEPT: Final = 20
-"""So many sentences about what is missing are kept in ``run.json``."""
+"""The most sentences about what is missing that ``run.json`` keeps."""
 
 EXPLAINED: Final = "EXPLAINED"
-"""Each line is met by a step of the spec, and no line is missing."""
+"""Each line is matched with a step of the spec, and no line is missing."""
 INCOMPLETE: Final = "INCOMPLETE"
 """No line is false. Lines or logs are missing, or the search reached its limit."""
 CONTRADICTED: Final = "CONTRADICTED"
@@ -227,7 +229,7 @@ class ImportSummary(Struct, rename=wire_name):
     contradiction: LineReason | None
     """The false line with which the run ends."""
     stopped: LineReason | None
-    """The line before which the run ends, as the search reached its limit there."""
+    """The line before which the run ends, because the search reached its limit there."""
     seconds: float
     lines_per_second: int
     observed: dict[str, Share]

@@ -1,11 +1,11 @@
 """The lines of one member that steps of the model can print, in order.
 
 The vocabulary of a log is the set of events that it prints. A step whose event is not in the
-vocabulary is silent. Lines of other events (services, sessions, backup) are kept beside, so that
-each line is counted.
+vocabulary is silent. Lines of other events (services, sessions, backup) are kept separately, so
+that each line is counted.
 
-The time of a line is no evidence, as the clocks of hosts may differ. Times only decide which of
-several possible choices is tried first.
+The time of a line is no evidence, because the clocks of hosts may differ. Times only decide which
+of several possible choices is tried first.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PRINTED_STEPS: Final[frozenset[type[ClusterEvent]]] = frozenset(
         records.StateChange,
     }
 )
-"""The events that steps print, without the receipts of messages."""
+"""The events that steps print, apart from the receipts of messages."""
 
 INFERRED: Final = frozenset(
     {"AppendPosition", "CanvassPosition", "CatchupPosition", "CommitPosition", "Vote"}
@@ -58,13 +58,14 @@ _RARE: Final[Mapping[type[ClusterEvent], str]] = {
     records.TruncateLogEntry: "",
     records.RoleChange: "CANDIDATE_BALLOT",
 }
-"""Rare events, each with a state that a follower reaches only with it, or an empty text."""
+"""Rare events, each with a state that a member, unless it leads, reaches only with the event. The
+text is empty if there is no such state."""
 
 
 def with_rare_events(vocabulary: LogVocabulary, reached: Collection[str]) -> LogVocabulary:
     """The vocabulary of logs in which rare events count as enabled if no line shows them.
 
-    A rare event is disabled if a member has ``reached`` a state that needs it.
+    The exception is a rare event of which a member has ``reached`` the state: it stays disabled.
     """
     rare = {kind for kind, state in _RARE.items() if state not in reached}
     return replace(vocabulary, kinds=vocabulary.kinds | rare)
@@ -72,17 +73,17 @@ def with_rare_events(vocabulary: LogVocabulary, reached: Collection[str]) -> Log
 
 FOREVER: Final = 1 << 62
 SILENCE_NS: Final = 600_000_000
-"""A member outside elections logs a line at least so often, if lines of reports and commit
-positions are enabled: it receives them at intervals (``ConsensusModule.leaderHeartbeatIntervalNs``,
-200 ms if nothing else is configured).
+"""A closed member logs a line at least so often, if the events of reports and commit positions are
+enabled: it receives them at intervals (``ConsensusModule.leaderHeartbeatIntervalNs``, 200 ms if
+nothing else is configured).
 """
 
 
 def wall_times(records: Sequence[Line], offset: int | None = None) -> list[int]:
     """The wall time of each line in ns, according to the header of its process incarnation.
 
-    ``offset`` is the distance of the clock to the wall clock before the first header. By default it
-    is that of the first header.
+    For lines before the first header, ``offset`` is the wall clock minus the clock of the lines. By
+    default it is the difference that the first header shows.
     """
     if offset is None:
         offset = next(boot_times(records), 0)
@@ -97,12 +98,12 @@ def wall_times(records: Sequence[Line], offset: int | None = None) -> list[int]:
 NODE_STARTED: Final = "node started"
 """The reason of the first election of a process incarnation."""
 ROLLED_BACK: Final = "rollback"
-"""The reason of a module's change of state when an election takes back its request for a snapshot,
-from 1.51.0 on."""
+"""From 1.51.0 on, the reason of a change of the module's state if an election takes back a request
+for a snapshot."""
 
 _TERMINATION_REQUESTS: Final = frozenset({"ClusterControl.SHUTDOWN", "ClusterControl.ABORT"})
-"""The reasons of a module's change of state when an operator asks a leader to terminate all
-members, from 1.50.0 on."""
+"""From 1.50.0 on, the reasons of a change of the module's state if an operator asks a leader to
+terminate all members."""
 
 _LEADERLESS: Final = frozenset(
     {"CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"}
@@ -125,7 +126,7 @@ def message_of(record: Line) -> Message:
     """The message whose receipt a line shows."""
     kind = type(record)
     values: list[Any] = [getattr(record, name) for name in _FIELDS[kind]]
-    # The message of the spec has a null for a field that the release does not print.
+    # If the release does not print a field, the message of the spec has a null there.
     known: list[Any] = [NULL_VALUE if value is None else value for value in values]
     return _MESSAGE_TYPES[kind](*known)
 
@@ -141,19 +142,19 @@ class MemberLines:
     records
         The lines that steps can print, in order, and the starts of processes.
     messages
-        For each of ``records`` the message that it shows received, or None.
+        For each of ``records``, the message whose receipt it shows, or None.
     beside
-        The other lines of the cluster component, each with the index of the record before which it
-        stands.
+        The other lines of the cluster component, each with the index of the next record.
     acknowledged
-        For each line that ends a snapshot or a termination, or asks for a termination: the position
-        that the services have acknowledged. If no line shows it: for a snapshot the end of the
-        leader's log, or the position with which the member starts again; for a request the end of
-        what the leader had recorded. Else -1. A leader writes nothing while it takes a snapshot,
-        and followers report the end of its log meanwhile (``ConsensusModuleAgent.consensusWork``,
+        By the index of a line that ends a snapshot or a termination, or requests a termination: the
+        position that the services have acknowledged. If no line shows that position, a snapshot has
+        the end of the leader's log, or the position with which the member starts again; a request
+        has the end of what the leader had recorded. If that is unknown, too, -1. The end of the
+        leader's log is known from reports: a leader writes nothing while it takes a snapshot, and
+        followers report the end of its log meanwhile (``ConsensusModuleAgent.consensusWork``,
         ``checkClusterControlToggle``).
     times
-        For each of ``records`` the wall time in ns.
+        For each of ``records``, the wall time in ns.
     """
 
     member_id: int
@@ -175,8 +176,11 @@ class MemberLines:
         return isinstance(several[-1], StateChange) and several[-1].new_state == "CLOSED"
 
     def ends_before(self, index: int, *, in_init: bool) -> bool:
-        """Whether a process ends before a record: another one starts, or the module has closed and
-        no line follows. INIT can last: messages are received in it, and a log can end in it.
+        """Whether a process ends before a record.
+
+        It ends if another process starts there, or if no record follows and the module has closed.
+        A member can stay in INIT (``in_init``). Then receipts may come before the end, and the log
+        can end without a line that the module closed.
         """
         count = len(self.records)
         while in_init and index < count and self.messages[index] is not None:
@@ -186,7 +190,7 @@ class MemberLines:
         return in_init or self.closes_before(index)
 
     def fails_at(self, index: int) -> bool:
-        """Whether an election fails with a record: an exception leads to INIT.
+        """Whether a record shows that an election fails: an exception leads to INIT.
 
         Source: ``ConsensusModuleAgent.doWork``, ``Election.handleError``.
         """
@@ -197,8 +201,9 @@ class MemberLines:
 def is_snapshot_end(record: Line) -> bool:
     """Whether a line shows that a snapshot was taken.
 
-    A leader that enters an election takes back a request for a snapshot that is not committed.
-    Source: ``ConsensusModuleAgent.restoreUncommittedEntries``.
+    A line in which an election takes back the request does not count: a leader that enters an
+    election takes back a request for a snapshot that is not committed. Source:
+    ``ConsensusModuleAgent.restoreUncommittedEntries``.
     """
     return (
         isinstance(record, StateChange)
@@ -238,7 +243,7 @@ class LineReader:
     Attributes
     ----------
     lines
-        The lines that have been read and not been dropped.
+        The lines that have been read, without those that were dropped.
     is_ended
         Whether the log has been read to its end.
     shift
@@ -246,7 +251,7 @@ class LineReader:
     """
 
     def __init__(self, log: MemberLog, vocabulary: LogVocabulary) -> None:
-        # A name whose bytes are not UTF-8 gets escapes: traces hold UTF-8.
+        # Traces hold UTF-8, so bytes of a name that are not UTF-8 are escaped.
         names = (path.name.encode("utf-8", "backslashreplace") for path in log.files)
         files = tuple(name.decode() for name in names)
         self.lines = MemberLines(log.member_id, files, [], [], vocabulary)
@@ -312,7 +317,7 @@ class LineReader:
     def _note(self, record: LogRecord) -> None:
         """Note which position the services have acknowledged, and whether an election runs.
 
-        A later change of the module's state depends on them.
+        What a later change of the module's state means depends on both.
         """
         if isinstance(record, ServiceAck):
             self._acknowledged = record.log_position
@@ -333,8 +338,9 @@ class LineReader:
     def _note_request(self, position: int) -> None:
         """Note the position of the last request to terminate, if it is not known yet.
 
-        Services acknowledge the position in the process that received the request. If they do not,
-        it is the append position of the next election: the leader writes nothing after the request.
+        Services acknowledge the position in the process that received the request. If no line shows
+        that, the position is the append position of the next election: the leader writes nothing
+        after the request.
         """
         if self._request >= 0:
             self.lines.acknowledged[self._request] = position
@@ -343,10 +349,14 @@ class LineReader:
     def _is_modelled(self, record: LogRecord) -> bool:
         """Whether a change of the module's state is a step of the model.
 
-        No snapshot was taken if a service has acknowledged no recording: it failed, or joined a log
-        meanwhile. A member that closes while it is TERMINATING and in an election counts as
-        stopped, as the model terminates only closed members. Source:
-        ``ConsensusModuleAgent.takeSnapshot``, ``slowTickWork``, ``consensusWork``.
+        These changes are not:
+
+        * the end of a snapshot that a service has acknowledged without a recording: the service
+          failed, or joined a log meanwhile, so no snapshot was taken;
+        * the end of a termination during an election: the model terminates only closed members, so
+          this member counts as stopped.
+
+        Source: ``ConsensusModuleAgent.takeSnapshot``, ``slowTickWork``, ``consensusWork``.
         """
         if is_termination(record):
             return not self._is_electing
@@ -355,8 +365,8 @@ class LineReader:
     def _without_old_join(self, record: records.ElectionStateChange) -> Line:
         """A change of the election state without the join position of an earlier catch-up.
 
-        Source: ``Election.catchupJoinPosition`` keeps its value up to the next announcement or to
-        INIT. The model forgets it in CANVASS.
+        Aeron's ``Election.catchupJoinPosition`` keeps its value up to the next announcement or to
+        INIT. The model forgets the position in CANVASS.
         """
         before, self._join = self._join, record.catchup_join_position
         follows = record.leader_member_id not in (NULL_VALUE, record.member_id)
@@ -365,7 +375,7 @@ class LineReader:
         return structs.replace(record, catchup_join_position=NULL_VALUE)
 
     def drop(self, count: int) -> None:
-        """Drop the first ``count`` records, and the other lines that stand before them."""
+        """Drop the first ``count`` records, and the other lines up to there."""
         one = self.lines
         self._snapshot -= count
         self._request -= count

@@ -1,7 +1,7 @@
 """The actions and inputs that a search tries in a state.
 
-The core decides which of them are possible, and what they lead to. Numbers in inputs come from the
-lines that follow and from the state itself.
+The core decides which of them are possible, and computes their outcomes. Numbers in inputs come
+from the next lines of the member and from the state itself.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ TICKS: Final = dict(
 
 ASSUME_COMMIT: Final = "AssumeCommit"
 """Not an action of the core: the leader's commit position is assumed to have risen. The reports for
-it are found when all members are driven together.
+this rise are found when all members are driven together.
 """
 
 PROCESS_END: Final = "ProcessEnd"
 """Not an action of the core: the process of the member has ended."""
 
 RESUME: Final = "Resume"
-"""Not an action of the core: the run goes on from the state in which a segment of it has ended."""
+"""Not an action of the core: the run goes on from the state at the end of the segment before."""
 
 Move: TypeAlias = tuple[str, Input]
 
@@ -69,12 +69,12 @@ _LEADS: Final = frozenset(
 )
 _TIMERS: Final = (NO_INPUT, Input(timeout=True), Input(interval=True))
 _CHANGES: Final = tuple(PRINTED_STEPS - {records.RoleChange})
-"""A change of the role is printed beside another one."""
+"""The events that show a change, without `RoleChange`, which is printed beside another change."""
 _LOG_ENDED: Final = "eos=true"
 """Part of the reason of an election: the leader has closed its log stream."""
 
 _INIT_WITHIN: Final = 3
-"""The first change of the next election is among so many changes that follow."""
+"""The number of the next changes among which the first change of the next election is searched."""
 
 
 class Moves:
@@ -82,13 +82,13 @@ class Moves:
 
     Attributes
     ----------
-    asked
+    core_steps
         The number of steps that the core has computed.
     banned
-        Inferred receipts that are not tried again: the index of the next line, and the message.
+        The inferred receipts that are not tried again: the index of the next line, and the message.
     sent
-        A cache of `Windows`: for a set of silent messages, and whether lines are trusted, the
-        messages that the member can send in some situation, with their slots.
+        A cache of `Windows`. For a set of silent messages, and for whether lines are trusted, it
+        has the messages that the member can send in a situation, with their slots.
     """
 
     def __init__(self, rules: Rules, lines: MemberLines, facts: ClusterFacts) -> None:
@@ -118,7 +118,7 @@ class Moves:
         return step(self.rules, self.member_id, s, action, given)
 
     def number_of(self, s: Member) -> int:
-        """A number that stands for a state. Equal states have equal numbers."""
+        """The number of a state. Equal states have equal numbers."""
         return self._numbers.setdefault(s, len(self._numbers))
 
     def silent(self, s: Member, k: int, silent_messages: frozenset[str]) -> Iterator[Move]:
@@ -148,10 +148,10 @@ class Moves:
         yield from self._positions(s, positions, commits)
 
     def _shown_entries(self, s: Member, record: records.ReplayNewLeadershipTerm) -> Iterator[Move]:
-        """The first entries of terms that can be processed where a line shows one.
+        """The steps that can process the first entry of a term where a line shows such an entry.
 
-        That is the entry in the line, if most lines about its term agree, and each other term that
-        begins at the same position.
+        One is for the entry in the line, if most lines about its term agree. The others are for the
+        terms that begin at the present commit position.
         """
         term = record.leadership_term_id
         own = (record.term_base_log_position, record.log_position)
@@ -163,7 +163,7 @@ class Moves:
             yield from self._first_entry(s, one, base, end)
 
     def _is_unlogged_start(self, k: int) -> bool:
-        """Whether a process starts at a line, in a log that does not print `NewElection`."""
+        """Whether a process starts at line ``k`` of a log that does not print `NewElection`."""
         record = self.lines.records[k]
         return (
             not self.lines.vocabulary.prints(records.NewElection)
@@ -203,13 +203,14 @@ class Moves:
         if s.module_state is not ModuleState.ACTIVE or at is ElectionState.CLOSED:
             return
         action = TICKS[at]
-        # A member that copies a log reports each position, though no line shows the reports.
+        # A member that copies a log reports each position, even if no line shows the reports.
         copies = (
             at is ElectionState.FOLLOWER_LOG_REPLICATION and "AppendPosition" in silent_messages
         )
         timers = _TIMERS[2:] if copies else _TIMERS
         if at is ElectionState.CANDIDATE_BALLOT and self._is_elected(k) and self._votes(s, k):
-            # The candidate has each vote: the leader announces a position that depends on them.
+            # The candidate first receives each vote: as a leader it announces a position that
+            # depends on them.
             timers = _TIMERS[:1]
         for given in timers:
             if at not in _LEADS:
@@ -228,10 +229,10 @@ class Moves:
             yield "ElectionError", Input(position=s.commit_position)
 
     def _closed(self, s: Member, k: int, silent_messages: frozenset[str]) -> Iterator[Move]:
-        """The steps of a closed member."""
+        """The steps of a closed member: it enters an election, or terminates."""
         if s.module_state is not ModuleState.ACTIVE or s.election_state is not ElectionState.CLOSED:
             return
-        # The reason says whether the leader's log stream ended in good order.
+        # The reason of the election shows whether the leader has closed its log stream.
         line = self.lines.records[k] if k < len(self.lines.records) else None
         reason = line.reason if isinstance(line, records.NewElection) else None
         closed = reason is not None and _LOG_ENDED in reason
@@ -254,7 +255,7 @@ class Moves:
             yield "OnCommitPosition", Input(message=CommitPosition(term, end, s.leader_member_id))
 
     def _replayed(self, s: Member) -> Iterator[Move]:
-        """The first entries of terms, in a log that does not print `ReplayNewLeadershipTerm`."""
+        """The steps that process first entries of terms, if no line shows such steps."""
         for term, base in self._entries(s):
             if base == s.commit_position:
                 yield from self._first_entry(s, term, base, self.facts.entry_end(term, base))
@@ -269,9 +270,10 @@ class Moves:
     def _entries(self, s: Member) -> Iterator[tuple[int, int]]:
         """The terms whose first entry a member has still to process, with their bases.
 
-        They are the terms of its own recording log, and the term that it joins. An older term can
-        have no entry in a log that was copied: the member opened the term, but recorded nothing of
-        it before it followed a newer leader. Then no line shows that the entry is processed.
+        They are the terms of its own recording log, and the term that it joins. An older term may
+        lack its first entry in a log that was copied: the member opened the term, but recorded
+        nothing of it before it followed a newer leader. So an older term counts only if a line
+        shows that some member has processed its entry, or if the log does not print such lines.
         """
         joined = max(s.leadership_term_id, s.module_leadership_term_id)
         known = {
@@ -289,7 +291,7 @@ class Moves:
                 yield term, base
 
     def _wanted(self, s: Member, k: int) -> tuple[set[int], set[int]]:
-        """The recorded positions and the commit positions that the lines from ``k`` on show."""
+        """The recorded positions and the commit positions that the next lines from ``k`` show."""
         positions: set[int] = set()
         commits: set[int] = set()
         for record, index in self._following(k):
@@ -324,8 +326,8 @@ class Moves:
     def _snapshot_at(self, s: Member, k: int) -> int:
         """The position of the snapshot that ends at line ``k``, or -1.
 
-        If no line of the member shows it, it is the next one at which another member took a
-        snapshot, if this member knows that to be committed.
+        If no line of the member shows it, it is the next position at which another member took a
+        snapshot, provided that this member knows that position to be committed.
         """
         at = self.lines.acknowledged.get(k, NULL_VALUE)
         if at >= 0:
@@ -334,8 +336,9 @@ class Moves:
         return next((one for one in self.facts.snapshots if least <= one <= most), NULL_VALUE)
 
     def _following(self, k: int) -> Iterator[tuple[records.Line, int]]:
-        """The lines with positions that the member reaches next: line ``k``, the next change, and
-        the start of the next election.
+        """The lines whose positions the member reaches next, with their indexes.
+
+        They are line ``k``, the next change, and the start of the next election.
         """
         all_lines = self.lines.records
         if k < len(all_lines):
@@ -373,7 +376,7 @@ class Moves:
     def _may_be_within_entry(self, s: Member) -> bool:
         """Whether the bound up to which a member processes its log may lie within an entry.
 
-        Then it is the end of another log.
+        It may if another member canvassed with a log of another term that ends at the bound.
         """
         bound = consume_bound(s)
         ends = self.facts.log_ends.get(bound)
@@ -391,7 +394,7 @@ class Moves:
         positions: set[int],
         commits: set[int],
     ) -> Iterator[Move]:
-        """Inferred receipts: those of the ``silent_messages``."""
+        """The inferred receipts: those of the ``silent_messages``."""
         at = s.election_state
         if "Vote" in silent_messages and at is ElectionState.CANDIDATE_BALLOT:
             for vote in self._votes(s, k):
@@ -412,7 +415,7 @@ class Moves:
     def _votes(self, s: Member, k: int) -> list[Vote]:
         """The inferred votes that a candidate has not received yet.
 
-        If the votes granted before line ``k`` are a quorum, later ones are left out.
+        If the votes that were granted before line ``k`` are a quorum, later votes are left out.
         """
         if "Vote" not in self.lines.vocabulary.silent_messages:
             return []
@@ -424,7 +427,7 @@ class Moves:
         return [v for j, v in votes if s.members[j].vote != 1 and (k, v) not in self.banned]
 
     def _is_elected(self, k: int) -> bool:
-        """Whether the next change shows that the candidate has won."""
+        """Whether the next change from line ``k`` on shows that the candidate has won."""
         at = bisect_left(self._changes, k)
         record = self.lines.records[self._changes[at]] if at < len(self._changes) else None
         won = ElectionState.LEADER_LOG_REPLICATION.value
@@ -433,8 +436,8 @@ class Moves:
     def _commits(self, s: Member, k: int, positions: set[int]) -> Iterator[Move]:
         """The commit positions that a member can receive from its leader.
 
-        In an election the position that the leader announced last comes first: the leader sends
-        both messages together.
+        In an election, the commit position of the leader's last announcement is tried first: the
+        leader sends both messages together.
         """
         at, leader = s.election_state, s.leader_member_id
         if at is ElectionState.CLOSED:
@@ -445,7 +448,8 @@ class Moves:
             term = s.leadership_term_id
             terms = [term]
             if self.rules.is_149 and at is ElectionState.FOLLOWER_LOG_REPLICATION:
-                # The term of the leader's consensus module: while it replays, an older one.
+                # A commit position has the term of the leader's consensus module. While the leader
+                # replays, that is an older term.
                 first = self.facts.module_terms.get((leader, term), NULL_VALUE)
                 now = self.lines.times[k] if k < len(self.lines.times) else FOREVER
                 ready = self.facts.ready.get((leader, term))
@@ -458,7 +462,10 @@ class Moves:
                         yield receive(CommitPosition(one, position, leader))
 
     def _announced(self, leader: int, k: int) -> int:
-        """The commit position in the last announcement before line ``k``, if ``leader`` sent it."""
+        """The commit position in the last announcement before line ``k``.
+
+        Null if ``leader`` did not send that announcement.
+        """
         at = bisect_left(self._announcements, k)
         last = self.lines.messages[self._announcements[at - 1]] if at else None
         if isinstance(last, NewLeadershipTerm) and last.leader_member_id == leader:
@@ -466,7 +473,7 @@ class Moves:
         return NULL_VALUE
 
     def _canvasses(self, s: Member, k: int) -> Iterator[Move]:
-        """The canvass positions of others, taken from their election lines.
+        """The receipts of canvass positions, whose contents come from the others' election lines.
 
         A member in CANVASS also receives reports of members that still follow it.
         """
@@ -497,15 +504,17 @@ class Moves:
     def _sent_by(
         self, members: Sequence[int], k: int, led: Member | None = None
     ) -> list[CanvassPosition | AppendPosition]:
-        """The canvass positions of members, and their reports to ``led``, the state of their former
-        leader. The last one that was sent before line ``k`` comes first.
+        """The canvass positions of ``members``, and their reports to their former leader.
+
+        ``led`` is the state of that leader. The message that was sent last before line ``k`` comes
+        first.
         """
         now = self.lines.times[k] if k < len(self.lines.times) else FOREVER
         sent: list[tuple[int, int, CanvassPosition | AppendPosition]] = [
             one for j in members for one in self.facts.canvasses.get(j, ())
         ]
         if led is not None and "AppendPosition" in self.lines.vocabulary.silent_messages:
-            # Reports of older terms count, too. Their members may copy a log still.
+            # Reports of older terms count, too: a member that sends one may still copy a log.
             position = min(led.commit_position, led.append_position)
             for leader, term in sorted(self.facts.followers):
                 if leader != self.member_id or term > led.leadership_term_id:
@@ -521,8 +530,10 @@ class Moves:
 
 
 def _snapshotted(s: Member) -> int:
-    """A position that a member has processed before its next snapshot: the end of the term's first
-    entry, or the position of its last snapshot.
+    """A lower bound of the position of a member's next snapshot.
+
+    It is the end of the last term's first entry or the position of the last snapshot, whichever is
+    greater.
     """
     log = s.recording_log
     entry = log[-1].term_base_log_position + TERM_ENTRY_BYTES if log else 0

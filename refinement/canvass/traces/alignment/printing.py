@@ -1,7 +1,7 @@
 """The lines that a step prints, from the states before and after it.
 
 The core decides what a step does; this module decides nothing about the protocol. The receipt of a
-message is a line of its own. It stands before the lines that the step prints.
+message has its own line, which comes before the lines that the step prints.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from canvass.traces.alignment.member_lines import (
 _CLOSED: Final = ElectionState.CLOSED
 _INIT: Final = ElectionState.INIT
 _OF_ELECTION: Final = ("candidate_term_id", "leadership_term_id", "log_leadership_term_id")
-"""The variables of an election that its lines print."""
+"""The variables of an election that the lines of the election print."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class PrintedLine:
     kind
         The class of its record.
     values
-        The values of the fields that the step determines.
+        The values of the fields that the step determines, by name.
     append_bounds
-        The smallest and the largest append position of a `NewElection`. They differ, as the archive
-        goes on recording between this line and the step.
+        The smallest and the largest append position of a `NewElection`. They differ because the
+        archive goes on recording between this line and the step.
     shows
-        Whether a change of the module's state shows the step.
+        A test whether a change of the module's state shows the step.
     """
 
     kind: type[ClusterEvent]
@@ -69,7 +69,10 @@ class PrintedLine:
         return len(others) + (not self._is_within_bounds(record))
 
     def _is_alike(self, record: Line) -> bool:
-        """Whether a line is of the same kind. A `NewElection` that starts a process is a kind."""
+        """Whether a line is of the same kind.
+
+        A `NewElection` that starts a process and any other `NewElection` are different kinds.
+        """
         starts = self.values.get("reason") == NODE_STARTED
         return type(record) is self.kind and starts == is_start(record)
 
@@ -81,10 +84,9 @@ class PrintedLine:
 
 
 def _state_change(before: Member, variables: Member, after: Member, old: str) -> PrintedLine:
-    """The line of a change of the election state, with the values that ``variables`` has.
+    """The line of a change of the election state, with the values of ``variables``.
 
-    The position at which a catch-up ends is still that of ``before`` in a change to INIT or
-    CANVASS.
+    In a change to INIT or CANVASS, the line still has the catch-up's join position of ``before``.
     """
     forgets = after.election_state in (_INIT, ElectionState.CANVASS) and old != _INIT.value
     join = before if forgets else variables
@@ -132,7 +134,7 @@ def _entry(s: Member, n: Member) -> PrintedLine:
 def logged_lines(
     vocabulary: LogVocabulary, action: str, s: Member, outcome: Outcome
 ) -> list[PrintedLine]:
-    """The lines of a step that a log with a vocabulary contains, in the order of the log."""
+    """The lines of a step that a log with this vocabulary contains, in the order of the log."""
     if action == "InitiateTermination" and not vocabulary.shows_requests:
         return []
     lines = [line for line in printed_lines(action, s, outcome) if vocabulary.prints(line.kind)]
@@ -145,11 +147,12 @@ def logged_lines(
 
 
 def count_logged(lines: MemberLines, printed: list[PrintedLine], k: int) -> int:
-    """The number of printed lines that stand from index ``k`` on; -1 if another line stands there.
+    """The number of printed lines that the log has from ``k`` on; -1 if another line is there.
 
-    Only the first ones need to be there if the process ended within the step. INIT of an election
-    ends in the duty cycle that begins it, unless the archive does not answer: then messages are
-    received in it. Source: ``Election.init``, ``ConsensusModuleAgent.slowTickWork``.
+    If the process ended within the step, only the first of the printed lines need to be there. An
+    election leaves INIT in the duty cycle that begins it, unless the archive does not answer. Then
+    the election stays in INIT, and receives messages there. Source: ``Election.init``,
+    ``ConsensusModuleAgent.slowTickWork``.
     """
     for index, line in enumerate(printed, k):
         if index < len(lines.records) and line.agrees(lines.records[index]):
@@ -208,7 +211,7 @@ _SHOWN_BY: Final[dict[str, Callable[[Line], bool]]] = {
     "TakeSnapshot": is_snapshot_end,
     "Terminate": is_termination,
 }
-"""For each step that changes the state of the module: whether a line shows it."""
+"""For each step that changes the state of the module: the test whether a line shows that step."""
 
 _NAMED: Final = frozenset(
     {"OnReplayNewLeadershipTermEvent", "Restart", "OnNewLeadershipTerm", *_SHOWN_BY}

@@ -1,7 +1,7 @@
-"""Repairs of a replay that cannot meet a line: lines are missing or false.
+"""Repairs of a replay that cannot match a line: lines are missing or false.
 
-After each possible repair the next lines are replayed. The cheapest repair is taken, with the costs
-of `costs`.
+After each possible repair the next lines are replayed. The repair with the lowest cost is taken;
+the costs are those of `costs`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from canvass.traces.alignment.replaced_disk import other_disks
 from canvass.traces.alignment.replay import Path, PathStep, Repair, Replay, Trajectory
 
 BACK: Final = 4
-"""The number of earlier lines at which a repair is tried, too."""
+"""The number of lines before the unmatched one at which a repair is tried, too."""
 _BEFORE_CHANGE: Final = (records.NewElection, records.RoleChange)
-"""The lines that stand before the first change of an election."""
+"""The lines that come before the first `ElectionStateChange` of an election."""
 _SUBSCRIBED: Final = frozenset(
     {
         ElectionState.FOLLOWER_CATCHUP_AWAIT,
@@ -55,14 +55,15 @@ class Repairs:
         self._replay, self._lines = replay, replay.lines
 
     def cheapest(self, steps: list[PathStep], k: int) -> Repair | None:
-        """The cheapest repair of a trajectory that cannot meet line ``k``, or None.
+        """The cheapest repair of a trajectory that cannot match line ``k``, or None.
 
-        A line is called false only if all lines after it are met without it. No line is called
-        false if the state before it is not sure: lines of the same process are missing, the member
-        was silent for long, or a silent message cannot be inferred.
+        A line is called false only if all lines after it, up to `HORIZON`, are matched without it.
+        No line is called false if the state before it is not certain. That is so if lines of the
+        same process are missing, if the member was silent for long, or if a silent message cannot
+        be inferred.
         """
         best: tuple[int, Repair] | None = None
-        # Of two repairs with equal costs a gap comes first.
+        # Of two repairs with equal costs, the one with a gap comes first.
         candidates = self._candidates(steps, k)
         for repair in sorted(candidates, key=lambda one: (one.cost, one.false_line >= 0)):
             if best is not None and repair.cost >= best[0]:
@@ -83,10 +84,10 @@ class Repairs:
         return None if best[1].false_line >= 0 and unsure else best[1]
 
     def _unmet(self, repair: Repair) -> int:
-        """The number of lines after a repair that are not met.
+        """The number of lines after a repair that are not matched, of those within `HORIZON`.
 
         If the repair skips a line, and no later line of the process shows the member's state, all
-        of them count.
+        lines count as not matched.
         """
         is_passed = repair.false_line >= 0 and not any(
             step.false and step.action for step in repair.path
@@ -117,7 +118,7 @@ class Repairs:
         yield from self._resynchronised(steps, k)
 
     def _false(self, state: Member, length: int, line: int, k: int) -> Iterator[Repair]:
-        """The line is false: no step prints it, or the step prints other numbers."""
+        """The repairs in which the line is false: no step prints it, or with other numbers."""
         reason = "no step prints this line after the lines before it"
         count = len(self._lines.records)
         if line + 1 == count or isinstance(self._lines.records[line + 1], ProcessStart):
@@ -150,7 +151,7 @@ class Repairs:
                     )
 
     def _met_beyond(self, state: Member, line: int, last: int) -> Path | None:
-        """The steps that meet the lines from ``line`` to ``last``, or None."""
+        """The steps that match the lines from ``line`` to ``last``, or None."""
         found: Path = ()
         while line <= last:
             path = next(self._replay.meet(state, line, depth=4), None)
@@ -161,7 +162,7 @@ class Repairs:
         return found
 
     def _missing(self, state: Member, length: int, line: int, k: int) -> Iterator[Repair]:
-        """Lines are missing before the line. The repair must meet line ``k``, too."""
+        """The repairs in which lines are missing before the line. They also match line ``k``."""
         found = (
             *self._replay.meet_partly(state, line),
             *self._replay.meet_with_missing(state, line),
@@ -173,10 +174,10 @@ class Repairs:
             yield Repair(costs.GAP + costs.MISSING_LINE * missing, length, path)
 
     def _resynchronised(self, steps: list[PathStep], k: int) -> Iterator[Repair]:
-        """The member's state is taken from the next line that describes it.
+        """The repairs in which the member's state is taken from the next line that describes it.
 
-        If that line contradicts itself, there is no such repair. A member that starts with less
-        than it had on disk has found another disk.
+        There is no such repair if a `NewElection` contradicts the change that follows it. A member
+        that starts with less than it had on disk has found another disk.
         """
         lines, length = self._lines.records, len(steps)
         state = steps[-1].state if steps else self._replay.before
@@ -221,14 +222,14 @@ def _has_gap(steps: list[PathStep], length: int) -> bool:
 
 
 def _begins(begun: records.NewElection, change: records.ElectionStateChange) -> bool:
-    """Whether a `NewElection` and the first change of the election agree."""
+    """Whether a `NewElection` and the first change of its election agree."""
     said = begun.leadership_term_id, begun.log_position
     is_alike = said == (change.log_leadership_term_id, change.log_position)
     return is_alike and begun.append_position <= change.append_position
 
 
 def _places(steps: list[PathStep], k: int) -> Iterator[tuple[int, int]]:
-    """The places where a repair is tried: the number of steps kept, and the next line."""
+    """The places where a repair is tried, each as the number of steps kept and the next line."""
     yield len(steps), k
     found = 0
     for index in range(len(steps) - 1, -1, -1):
@@ -246,7 +247,10 @@ def _places(steps: list[PathStep], k: int) -> Iterator[tuple[int, int]]:
 
 
 def described_state(replay: Replay, s: Member, record: records.ElectionStateChange) -> Member:
-    """The state of a member after a line that describes it. Other fields are those of ``s``."""
+    """The state of a member after a line that describes it.
+
+    Fields that the line does not show are those of ``s``.
+    """
     rules, i = replay.rules, replay.lines.member_id
     at = ElectionState(record.new_state)
     term, position = record.log_leadership_term_id, record.append_position
@@ -282,7 +286,7 @@ def described_state(replay: Replay, s: Member, record: records.ElectionStateChan
     known_before = (s.leader_member_id, s.leadership_term_id) == leadership
     heard = s.notified_commit_position if known_before else NULL_VALUE
     notified = max(heard, record.log_position)
-    # FOLLOWER_LOG_INIT after a catch-up goes on with the catch-up's subscription.
+    # If FOLLOWER_LOG_INIT follows a catch-up, the member keeps the subscription of the catch-up.
     joined = record.old_state == ElectionState.FOLLOWER_CATCHUP
     records_of = tuple(NULL_RECORD for _ in range(rules.member_count))
     reached = replace(

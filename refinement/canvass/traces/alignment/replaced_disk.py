@@ -1,7 +1,7 @@
 """A member that starts with another disk than it left: something outside the cluster changed it.
 
-The lines of the start show it: they name less than what the member had on disk. No step of the
-protocol takes that back, whatever lines are missing.
+The lines of the start show this: they name smaller positions or terms than the member had on disk.
+No step of the protocol lowers these, whatever lines are missing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ def other_disks(
 ) -> list[Repair]:
     """The starts with another disk, one for each disk that the member can have found.
 
-    Empty if the lines from ``index`` on, which have the first ``change`` of the election state, do
-    not show less than the state after ``steps`` has on disk. A single member may also have a disk
-    when its log begins, as that of a backup. With a ``gap``, lines are missing before.
+    The lines from ``index`` on are those of the start. ``change`` is the first change of the
+    election state among them. The list is empty if they show no less than the state after ``steps``
+    has on disk. The only member of a cluster may also have a disk at the beginning of its log, such
+    as the disk of a backup. ``gap`` is the reason if lines are missing before the start.
     """
     s, lines = steps[-1].state if steps else replay.before, replay.lines
-    # A single member begins the next term at once.
+    # The only member of a cluster begins the next term at once.
     candidate = change.candidate_term_id - (replay.rules.member_count == 1)
     pairs = {
         "log position": (change.append_position, s.recorded_position),
@@ -44,7 +45,7 @@ def other_disks(
     is_first = replay.start is None and all(step.action == PROCESS_END for step in steps)
     begins = is_first and replay.rules.member_count == 1
     fallen = {n: p for n, p in pairs.items() if p[0] < p[1] or (begins and p[0] != p[1])}
-    # Only one line has the candidate term, so that line may be false.
+    # Only one line of the start shows the candidate term, so that line may be false.
     cost = costs.FALSE_LINE + 1 if [*fallen] == [_CANDIDATE] else costs.DISK_REPLACED
     said = ", ".join(f"{name} {now} after {before}" for name, (now, before) in fallen.items())
     replaced, repairs = f"member {lines.member_id} starts with {said}", []
@@ -63,8 +64,8 @@ def _disks(
 ) -> list[Member]:
     """The disks that a member can have found, the likeliest first.
 
-    Its recording log has the entries up to the term of the change, or none: then the snapshot has
-    that term.
+    The recording log of such a disk has the entries up to the term of ``change``, or none. If it
+    has none, the snapshot has that term.
     """
     term, end, at = change.log_leadership_term_id, change.append_position, change.log_position
     base = replay.moves.facts.term_entries.get(term, (at, 0))[0]
@@ -72,7 +73,7 @@ def _disks(
     if term > last_term(log):
         log = (*log, TermEntry(term, base, NULL_VALUE))
     elif len(log) < len(s.recording_log):
-        # The term was open when the disk was copied.
+        # The last term was open when the disk was copied.
         log = (*log[:-1], replace(log[-1], log_position=NULL_VALUE)) if log else log
     states = (step.state for step in reversed(steps) if step.state.snapshot_log_position == at)
     old = next(states, None)

@@ -2,11 +2,11 @@
 
 A member's log contains all inputs of the member, so it nearly determines the member's steps. It
 does not determine the positions that grow between lines: recorded, committed and published. A state
-of the trajectory has lower bounds of these. The upper bounds come from the next step that fixes the
-value, and from messages that others received.
+of the trajectory has lower bounds of these positions. Their upper bounds come from the next step
+that fixes the value, and from messages that others received.
 
-Between two lines the replay searches the shortest sequence of silent steps after which the next
-line is met.
+Between two lines the replay searches for the shortest sequence of silent steps after which the next
+line is matched.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from canvass.traces.alignment.possible_steps import PROCESS_END, Move, Moves, re
 from canvass.traces.alignment.printing import PrintedLine, count_logged, logged_lines
 
 DEPTH: Final = 6
-"""The most silent steps between two lines. Captures need at most four."""
+"""The most silent steps between two lines. Captured logs need at most four."""
 NODES: Final = 4_000
 """The most steps that are tried for one line, so that a false line does not take long."""
 WINDOW: Final = 60
-"""If a line cannot be met, other choices are tried for this many lines before it."""
+"""If a line cannot be matched, other choices are tried for so many lines before it."""
 TRIES: Final = 600
-"""The most choices that are taken back for one line."""
+"""The most choices that are taken back to match one line."""
 BUDGET: Final = 15_000
-"""The most steps that are tried for one line, with all choices before it."""
+"""The most steps that are tried to match one line, with those of other choices before it."""
 REPAIRS: Final = 12
-"""The most repairs of one log. If they do not suffice, the replay stops."""
+"""The most repairs of one log. At the next line that needs one, the replay stops."""
 LOOSE_DEPTH: Final = 3
-"""The most silent steps before a step that meets a line only in part."""
+"""The most silent steps before a step that is matched only in part."""
 MISSING_DEPTH: Final = 3
-"""The most missing lines of one gap whose lines are named."""
+"""The most missing lines in a gap whose lines are named."""
 MISSING_FOUND: Final = 6
 """The most gaps that are tried before one line."""
 _REMEMBERED: Final = 200
@@ -64,18 +64,19 @@ class PathStep(Struct):
     action, given
         The action and the input, as the core takes them.
     outcome
-        The state after the step, with lower bounds of positions that grow, and the effects.
+        The effects, and the state after the step. Positions that grow are lower bounds in it.
     lines
-        The indexes of the records that it accounts for. If it receives a message, the first one is
-        that of the receipt.
+        The indexes of the records that the step accounts for. If a line shows that the step
+        receives a message, the first index is that of this line.
     gap
-        Why lines must be missing before it; empty if none are.
+        Why lines must be missing before the step; empty if none are.
     resynchronised
-        The state after it was taken from a line, not reached by a step.
+        Whether the state after the step was taken from a line, not reached by a step.
     false
-        Why its line is false: no step prints it. Empty if the line is true.
+        Why the line of the step is false: no step prints it. Empty if the line is true.
     has_thrown
-        An election fails, since the handler of the message in the first line has thrown.
+        Whether the handler of the message in the first line has thrown an exception, so that the
+        election fails.
     replaced
         How the disk with which the member starts differs from the one that it left; empty if it
         does not.
@@ -103,7 +104,7 @@ class PathStep(Struct):
 
     @property
     def printed(self) -> range:
-        """The indexes of the records that it prints, without that of a receipt."""
+        """The indexes of the records that it prints, without the line of a receipt."""
         return self.lines[1:] if self.has_thrown or self.given.message else self.lines
 
     @property
@@ -123,16 +124,16 @@ Path: TypeAlias = tuple[PathStep, ...]
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One way to go on where a line cannot be met.
+    """One way to go on where a line cannot be matched.
 
     Parameters
     ----------
     cost
         The cost of its moves.
     length
-        The number of steps of the trajectory that are kept.
+        The number of steps at the beginning of the trajectory that are kept.
     path
-        The steps that follow them.
+        The steps that follow the kept ones.
     false_line
         The index of the false line, or -1.
     reason
@@ -148,7 +149,7 @@ class Repair:
 
 FindMoves: TypeAlias = Callable[[Member], Iterable[Move]]
 FindRepair: TypeAlias = Callable[[list[PathStep], int], Repair | None]
-"""Finds the repair of a trajectory, given its steps and the index of the line that is not met."""
+"""Finds a repair, given the steps of a trajectory and the index of the line that is not matched."""
 
 
 @dataclass(slots=True)
@@ -162,7 +163,7 @@ class Trajectory:
     steps
         The steps in order.
     stopped
-        The index of the first record that is not met, or the number of records.
+        The index of the first record that is not matched, or the number of records.
     """
 
     lines: MemberLines
@@ -192,9 +193,9 @@ class Trajectory:
         return (last.lines.start, last.false) if last is not None and last.false else None
 
     def end_with(self, line: int, reason: str) -> None:
-        """End the trajectory with a false line: steps from that line on are removed.
+        """End the trajectory with a false line, and remove its steps from that line on.
 
-        Nothing is said of the lines after a false line.
+        The lines after a false line are not explained.
         """
         steps = self.steps
         at = next((t for t, step in enumerate(steps) if step.lines.stop > line), len(steps))
@@ -214,8 +215,8 @@ class Trajectory:
 class Replay:
     """Replays one member.
 
-    Its lines begin in the state ``start``, by default with an empty disk. ``effort`` is a factor of
-    the limits of the search.
+    The member's lines begin in the state ``start``, by default with an empty disk. ``effort`` is a
+    factor of the limits of the search.
     """
 
     def __init__(
@@ -243,11 +244,11 @@ class Replay:
         passes: Callable[[PathStep, list[PrintedLine]], bool],
         depth: int,
     ) -> Iterator[tuple[Path, PathStep, list[PrintedLine]]]:
-        """Sequences of steps, the shortest first. Each item has the steps before the last one, the
-        last step, and the lines that this step prints.
+        """Sequences of steps, the shortest first.
 
-        A sequence goes on after a step only if the step ``passes``. Sequences have at most
-        ``depth`` steps before the last one.
+        Each item has the steps before the last one, the last step, and the lines that the last step
+        prints. A sequence is continued after a step only if the step ``passes``. A sequence has at
+        most ``depth`` steps before the last one.
         """
         level: list[tuple[Member, Path]] = [(s, ())]
         seen = {s}
@@ -274,7 +275,7 @@ class Replay:
     def _first_printed(
         self, s: Member, k: int, receipt: Message | None, depth: int
     ) -> Iterator[tuple[Path, PathStep, list[PrintedLine]]]:
-        """Sequences of silent steps, with a last step that may print lines or receive a message."""
+        """Sequences of silent steps, whose last step may print lines or receive the ``receipt``."""
         received = [] if receipt is None else [receive(receipt, self.moves.all)]
 
         def moves(at: Member) -> Iterable[Move]:
@@ -286,10 +287,10 @@ class Replay:
         return self._walk(s, moves, passes, depth)
 
     def meet(self, s: Member, k: int, depth: int = DEPTH) -> Iterator[Path]:
-        """Sequences of steps after which line ``k`` is met, the shortest first.
+        """Sequences of steps after which line ``k`` is matched, the shortest first.
 
-        Last come those in which the line shows a message whose handler has thrown an exception: the
-        election fails, and the message has changed nothing.
+        The last sequences assume that the line shows a message whose handler has thrown an
+        exception: the election fails, and the message has changed nothing.
         """
         message = self.lines.messages[k]
         for path, step, printed in self._first_printed(s, k, message, depth):
@@ -304,9 +305,10 @@ class Replay:
                     yield (*steps, met)
 
     def meet_loosely(self, s: Member, k: int) -> Iterator[tuple[Path, int, int]]:
-        """Sequences of steps whose lines stand from index ``k`` on, but one of them differs.
+        """Sequences of steps whose lines are in the log from index ``k`` on, but one line differs.
 
-        Each comes with the index of that line, and the number of fields in which it differs.
+        Each comes with the index of the line that differs, and the number of fields in which it
+        differs.
         """
         message = self.lines.messages[k]
         for path, step, printed in self._first_printed(s, k, message, LOOSE_DEPTH):
@@ -316,8 +318,10 @@ class Replay:
                 yield (*path, replace(step, lines=lines, false="other numbers")), *found
 
     def _differing(self, printed: list[PrintedLine], k: int) -> tuple[int, int] | None:
-        """The index of the one line from ``k`` on that differs from the printed lines, and the
-        number of fields. None if not exactly one differs, or if it is of another kind.
+        """The index of the only line from ``k`` on that differs from the printed lines, and the
+        number of fields in which it differs.
+
+        None if no line or several lines differ, or if that line is of another kind.
         """
         own = self.lines.records[k : k + len(printed)]
         if len(own) < len(printed):
@@ -331,14 +335,17 @@ class Replay:
         return (at, fields) if fields else None
 
     def meet_partly(self, s: Member, k: int) -> Iterator[Path]:
-        """Sequences of steps whose last step meets line ``k`` and lacks other lines."""
+        """Sequences of steps whose last step prints line ``k``, but also lines that are missing."""
         for path, step, printed in self._first_printed(s, k, None, LOOSE_DEPTH):
             count, missing = self._some_matched(printed, k)
             if count and missing:
                 yield (*path, replace(step, lines=range(k, k + count), gap=missing))
 
     def _some_matched(self, printed: list[PrintedLine], k: int) -> tuple[int, str]:
-        """The number of printed lines that stand from ``k`` on, and the reason of the gap."""
+        """The number of printed lines that are in the log from ``k`` on, and the reason of the gap.
+
+        The reason is empty if all of them are there.
+        """
         count = 0
         missing = []
         for line in printed:
@@ -350,7 +357,7 @@ class Replay:
         return count, _missing(missing)
 
     def meet_with_missing(self, s: Member, k: int) -> Iterator[Path]:
-        """Sequences of steps that meet line ``k`` if other lines are missing before it."""
+        """Sequences of steps that match line ``k`` if other lines are missing before it."""
         tried, found = {s}, 0
 
         def passes(step: PathStep, printed: list[PrintedLine]) -> bool:
@@ -373,14 +380,14 @@ class Replay:
                 return
 
     def _missing_lines(self, given: Input, printed: list[PrintedLine]) -> str:
-        """The reason of the gap if all lines of a step are missing; empty if it has none."""
+        """The reason of the gap if all lines of a step are missing; empty if it prints none."""
         names = [type(given.message).__name__] if given.message is not None else []
         names = [name for name in names if name not in self._silent_messages]
         names += [line.kind.__name__ for line in printed]
         return _missing(names)
 
     def run(self, repair: FindRepair | None = None) -> Trajectory:
-        """Replay all lines. Where a line cannot be met, ``repair`` finds how to go on."""
+        """Replay all lines. Where a line cannot be matched, ``repair`` finds how to go on."""
         state, k = self.before, 0
         trajectory = Trajectory(self.lines, self.before)
         steps = trajectory.steps
@@ -434,19 +441,20 @@ class Replay:
 
 
 def _missing(names: list[str]) -> str:
-    """The reason of a gap in which lines of some events are missing; empty if there are none."""
+    """The reason of a gap in which lines of the events ``names`` are missing; empty if none are."""
     return "missing: " + " and ".join(names) if names else ""
 
 
 class PositionBounds(Struct):
-    """Upper bounds of a member's positions in one state, by the names that the state has for them.
+    """Upper bounds of a member's positions in one state. The names are those of the state's fields.
 
     Parameters
     ----------
     append_position
-        Of a member that copies its leader's log: the position that it reports grows meanwhile.
+        The bound for a member that copies its leader's log. Only then does the append position grow
+        between lines; the member reports it.
     written
-        A lower bound: the position up to which a leader must have written its log.
+        A lower bound instead: the position up to which a leader must have written its log.
     """
 
     recorded_position: int = UNBOUNDED
@@ -457,7 +465,7 @@ class PositionBounds(Struct):
 
 
 def upper_bounds(trajectory: Trajectory) -> list[PositionBounds]:
-    """The upper bounds after each step. The steps that follow decide them."""
+    """The upper bounds after each step. They come from the steps that follow."""
     steps = trajectory.steps
     bounds: list[PositionBounds] = []
     recorded = committed = copied = UNBOUNDED
@@ -495,10 +503,10 @@ def upper_bounds(trajectory: Trajectory) -> list[PositionBounds]:
 
 
 def _most_copied(step: PathStep) -> int:
-    """An upper bound of the append position of a member that passes over a request for votes.
+    """An upper bound of the append position of a member that does not refuse a request for votes.
 
-    If its log were longer than the candidate's, it would refuse, and take over the candidate's
-    term.
+    If the member's log were longer than the candidate's, the member would refuse, and take over the
+    candidate's term.
     """
     s, m = step.state, step.given.message
     if not isinstance(m, RequestVote) or m.candidate_term_id <= s.candidate_term_id:
@@ -507,7 +515,9 @@ def _most_copied(step: PathStep) -> int:
 
 
 def _note_written(steps: list[PathStep], bounds: list[PositionBounds]) -> None:
-    """Note how far leaders must have written: as far as followers reported in the same term."""
+    """Note the positions up to which leaders must have written: followers reported them in the same
+    term.
+    """
     term, written = NULL_VALUE, NULL_VALUE
     for step, bound in zip(steps, bounds, strict=True):
         s, m = step.state, step.given.message
@@ -528,7 +538,10 @@ def leads_closed(s: Member, term: int) -> bool:
 
 
 def heard_of(i: int, s: Member) -> frozenset[int]:
-    """Member ``i`` and the members of which it has a position of this election, or of its term."""
+    """Member ``i`` and the members that have reported a position to it.
+
+    If ``i`` is closed, only reports of its term count. In an election all reports count.
+    """
     closed = s.election_state is ElectionState.CLOSED
     heard = {
         j
@@ -540,10 +553,10 @@ def heard_of(i: int, s: Member) -> frozenset[int]:
 
 
 def is_reported_by_quorum(i: int, s: Member, position: int) -> bool:
-    """Whether a quorum, with ``i`` itself, has reported a position in the term that ``i`` leads.
+    """Whether a quorum has reported a position in the term that ``i`` leads; ``i`` itself counts.
 
-    Aeron's leader also counts reports of older terms (HZ1). Those do not count here, as the log of
-    such a member may differ.
+    Aeron's leader also counts reports of older terms (HZ1). They do not count here, because the log
+    of a member that reports them may differ.
     """
     reported = [j for j in heard_of(i, s) if j != i and s.members[j].log_position >= position]
     return is_quorum(1 + len(reported), len(s.members))

@@ -1,4 +1,4 @@
-"""Writing the run of driven members, and counting which part of it lines show.
+"""Writing the run of driven members, and counting how much of it the lines of the logs show.
 
 A line shows a step if the step accounts for the line. A line shows a message if it is the line of
 its receipt. A position that a member reached is shown by a line of its own log, or by the receipt
@@ -55,14 +55,14 @@ _POSITIONS: Final = attrgetter("recorded_position", "publication_position", "com
 
 
 class Share(Struct, rename=wire_name):
-    """How many of all things of a kind lines show."""
+    """The number of things of one kind that lines show, and the number of all of them."""
 
     observed: int = 0
     total: int = 0
 
 
 def add_up(shares: Iterable[Share]) -> Share:
-    """The shares of several members as one."""
+    """Add up the shares of several members."""
     found = Share()
     for one in shares:
         found.observed += one.observed
@@ -76,7 +76,7 @@ def positions_of(shown: Line | Message) -> tuple[int, ...]:
 
 
 class ObservedMember:
-    """Counts the positions and the messages of one member that lines show.
+    """Counts those positions and messages of one member that lines show.
 
     Attributes
     ----------
@@ -132,15 +132,15 @@ class MemberCounts:
     files
         The files of its log.
     steps, observed, sends
-        The numbers of its events, of those among them that lines show, and of its messages.
+        The number of its events, of its events that lines show, and of the messages that it sent.
     accounted
-        The number of lines of its log that are met.
+        The number of lines of its log that the run accounts for.
     received
         The number of its messages that others have received.
     shown
-        The counts of positions and messages that lines show.
+        The counts of its positions and messages that lines show.
     replaced
-        The starts with another disk than it left.
+        The starts with another disk than the member left.
     """
 
     files: tuple[str, ...]
@@ -175,7 +175,7 @@ class _MemberEvents:
         reached = max(live.dropped, *(step.lines.stop for step in taken), 0)
         lines = live.windows.trajectory.lines
         if all(isinstance(record, ProcessStart) for record in lines.records[reached:]):
-            # The last processes of the log never came to an election.
+            # The last processes of the log never reached an election.
             reached = len(lines.records)
         passed = [record for index, record in lines.beside if index <= reached]
         counts.accounted += len(passed)
@@ -187,7 +187,7 @@ class _MemberEvents:
         counts.received = live.received
 
     def events(self, live: DrivenMember) -> Iterator[Event]:
-        """The events of a segment in order. Where lines are missing, a number is left out."""
+        """The events of a segment in order. Where lines are missing, a step number is skipped."""
         lines, i = live.windows.trajectory.lines, self._member_id
         for step in live.emitted:
             self._number += 2 if step.gap else 1
@@ -250,7 +250,7 @@ _SHOWN: Final[dict[type[Line], Sequence[str]]] = {
 
 
 def _observed(step: RunStep, records: list[Line]) -> list[str]:
-    """Paths of the event's fields that its lines show."""
+    """The paths of those fields of an event that the lines of its step show."""
     received = ["input.message"] if step.given.message is not None else []
     return received + [f"state.{name}" for one in records for name in _SHOWN.get(type(one), ())]
 
@@ -265,7 +265,7 @@ class RunWriter:
         self._files: dict[int, BinaryIO] = {}
 
     def write(self, live: DrivenMember) -> MemberCounts:
-        """Write the steps of a member in a segment; returns the counts of the whole run so far."""
+        """Write a member's steps in a segment, and return its counts in the whole run so far."""
         i = live.member_id
         if i not in self._members:
             self._out.mkdir(parents=True, exist_ok=True)
@@ -290,7 +290,7 @@ class RunWriter:
                 self._shown[live.member_id].show(positions_of(records[index]))
             message = step.given.message
             if message is not None and step.lines and step.sender >= 0:
-                # If lines of the sender are missing, the message is not among those of its steps.
+                # A message that was sent in missing lines (`LOST`) is not counted for its sender.
                 self._shown[step.sender].sends += UNSENT < step.number < LOST
                 self._shown[step.sender].show(positions_of(message))
 

@@ -6,8 +6,8 @@ A member takes the next step of its trajectory, unless
 * a message of the member must be sent before the step, and cannot be sent now, or
 * the step records a position that the leader has not written.
 
-A member sends a message as soon as it can. Where no member can advance, the steps that they wait
-for are the conflicts.
+A member sends a message as soon as it can. If no member can advance any more, each member that has
+not reached its end has a conflict: the step that it cannot take.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _GROWN: Final = {
     "ConsumeLog": "commit_position",
     ASSUME_COMMIT: "commit_position",
 }
-"""For each of these actions the position of the state that it raises to that of its input."""
+"""For each of these actions, the field of the state that it raises to the position of its input."""
 
 
 def _is_done(s: Member, step: PathStep) -> bool:
-    """Whether a step has no effect any more, as earlier steps had the same effect."""
+    """Whether a step has no effect any more, because earlier steps have had the same effect."""
     quantity = _GROWN.get(step.action)
     if quantity is not None:
         done: bool = getattr(s, quantity) >= step.given.position
@@ -68,7 +68,7 @@ def _is_done(s: Member, step: PathStep) -> bool:
     if step.action == "InitiateTermination":
         return s.termination_leadership_term_id == s.module_leadership_term_id
     if step.action == "FollowerLogReplication" and not step.lines and not step.outcome.effects:
-        # A report that another member received may have needed that the copy began earlier.
+        # The copy may have begun before: another member may have needed a report that it causes.
         return s.log_replication and step.state.log_replication
     return step.action == PROCESS_END
 
@@ -85,8 +85,8 @@ class Schedule(DrivenCluster):
     def run(self, ends: Mapping[int, int] | None = None) -> bool:
         """Drive all members to the ends of their trajectories; false if some cannot get there.
 
-        With ``ends`` each member stops before its step there. If some member cannot reach its end,
-        the others go on to their first gap or false line.
+        ``ends`` has for each member the step before which it stops. If some member cannot reach its
+        end, the members go on beyond their ends, to their first gap or false line.
         """
         for i, end in ends.items() if ends else ():
             self.members[i].end = end
@@ -103,23 +103,23 @@ class Schedule(DrivenCluster):
         return not ahead
 
     def end_with_false_line(self, i: int) -> None:
-        """Let the run of a member end with the false line of its trajectory, if it has not yet.
+        """End the run of a member with the false line of its trajectory, if it does not end there.
 
-        If the member cannot be driven to that line, the steps before the line are missing.
+        The member could not be driven to that line, so the run lacks the steps before the line.
         """
         live = self.members[i]
         last = live.windows.steps[-1]
         if live.frontier + 1 < len(live.windows.steps):
             live.skips = True
-            # Of a step after a gap only the message is checked: whether it was sent.
+            # Of a step after a gap, the checker only checks that its message was sent.
             live.gap |= last.given.message is not None
             self._take_false(live, last)
 
     def _drive(self) -> None:
-        """Let members advance, as far as they can. The member with the earliest next line is first.
+        """Let members advance as far as they can, the member with the earliest next line first.
 
-        Only if no member can advance otherwise, a leader commits a position that no quorum has
-        reported in its term.
+        A leader commits a position that no quorum has reported in its term only if no member can
+        advance otherwise.
         """
         reached = self._reached()
         self._is_patient = True
@@ -152,9 +152,9 @@ class Schedule(DrivenCluster):
         return due[after] if after < len(due) else FOREVER
 
     def _can_advance(self, live: DrivenMember, step: PathStep) -> bool:
-        """Whether a member can take its next step, after others did what the step needs.
+        """Whether a member can take its next step. Other members first do what the step needs.
 
-        Others send the message that it receives, and serve the catch-up that it asks for.
+        They send the message that the step receives, and serve the catch-up that it asks for.
         """
         i, after = live.member_id, live.frontier + 1
         if (i, after) in self._held:
@@ -162,7 +162,7 @@ class Schedule(DrivenCluster):
         if not all(self._is_free(live, channel, after) for _, channel in self._outgoing[i]):
             return False
         if self.unsent_yet(i, after) is not None:
-            # The sender need not wait for its next line.
+            # The sender sends the message now, even if its own next line is later.
             self._send_pending(self.members[self._wanted[i, after][0][0]])
             if self.unsent_yet(i, after) is not None:
                 return False
@@ -182,7 +182,8 @@ class Schedule(DrivenCluster):
     def _is_free(self, live: DrivenMember, channel: Channel, after: int) -> bool:
         """Whether a member can take its next step before it sends the next message of a channel.
 
-        If that step itself is the last one that can send a report, the member records as much now.
+        If that message is a report, and the next step is the last one that can send it, the member
+        now records up to the position of the report, if it can.
         """
         head = channel.head
         if head is None or channel.latest != after or head.latest % SLOTS >= AFTER:
@@ -196,7 +197,7 @@ class Schedule(DrivenCluster):
         return live.state.recorded_position >= m.log_position
 
     def unsent_yet(self, i: int, step: int) -> Receipt | None:
-        """The receipt of a step, if its message has not been sent."""
+        """The receipt of a step if its message has not been sent, else None."""
         wanted = self._wanted.get((i, step))
         if wanted is None or wanted[1] < len(self._channels[wanted[0]].sent):
             return None
@@ -256,7 +257,9 @@ class Schedule(DrivenCluster):
         return len(channel.sent) > before
 
     def _is_sent_by_next_step(self, live: DrivenMember, head: Receipt, m: AppendPosition) -> bool:
-        """Whether a report contains the end of a copy, and the step that ends it can send it."""
+        """Whether a report has the end position of a copy, and the step that ends the copy can send
+        the report.
+        """
         s = live.state
         return (
             self._is_patient
@@ -267,8 +270,10 @@ class Schedule(DrivenCluster):
         )
 
     def _is_early(self, live: DrivenMember, j: int, head: Receipt, m: CommitPosition) -> bool:
-        """Whether a leader should wait before it commits: no quorum has reported the position, and
-        the leader has lines that are earlier than the receipt.
+        """Whether a leader should wait before it commits a position and sends it.
+
+        It waits if no quorum has reported the position in its term, and the leader's next line is
+        earlier than the line of the receiver.
         """
         s = live.state
         return (
@@ -308,7 +313,9 @@ class Schedule(DrivenCluster):
         self._after_step(live, step)
 
     def _after_step(self, live: DrivenMember, step: PathStep) -> None:
-        """After a restart, drop silent messages; after a receipt, let a leader commit."""
+        """After a restart, drop the silent messages to the member; after a receipt, let a leader
+        commit.
+        """
         if step.action == "Restart":
             for (_, j), channel in self._channels.items():
                 if j == live.member_id:
@@ -318,12 +325,12 @@ class Schedule(DrivenCluster):
             self._commit(live)
 
     def _take_false(self, live: DrivenMember, step: PathStep) -> None:
-        """End a member's run with an impossible step that stands for a false line."""
+        """End a member's run with an impossible step that represents a false line."""
         m = step.given.message
         outcome = Outcome(live.state)
         sender = self._other_sender(live, m) if m is not None else NULL_VALUE
         if sender == NULL_VALUE:
-            live.gap = False  # After a gap, nothing is checked of a step without a message.
+            live.gap = False  # After a gap, a step without a message is not checked at all.
             closed = live.state.election_state is _CLOSED
             action = "ElectionInit" if closed else "EnterElection"
             live.append(PathStep(action, NO_INPUT, outcome, step.lines))
@@ -331,17 +338,18 @@ class Schedule(DrivenCluster):
         live.append(PathStep(step.action, step.given, outcome, step.lines), sender)
 
     def _other_sender(self, live: DrivenMember, m: Message) -> int:
-        """The sender that a false message gets in the run: its own, or one whose log has no gap.
+        """The sender that the run names for a false message.
 
-        Null if there is none. In a gap a member may have sent anything, so nobody could see that it
-        has not sent the message.
+        It is the first member whose log has no gap, beginning with the sender that the message
+        names; null if there is none. A member may have sent any message in a gap, so a member with
+        a gap could not be shown not to have sent this one.
         """
         candidates = (sender_of(m), *self.members)
         known = (j for j in candidates if j in self.members and j != live.member_id)
         return next((j for j in known if not self.windows[j].trajectory.has_gap), NULL_VALUE)
 
     def _take_informed(self, live: DrivenMember, step: PathStep) -> bool:
-        """Take a leader's step after a silent report that it receives now; false if none helps."""
+        """Let a leader first receive a silent report, then take its step; false if none helps."""
         i = live.member_id
         if live.state.leader_member_id != i or "AppendPosition" not in self._silent_messages:
             return False
@@ -384,7 +392,7 @@ class Schedule(DrivenCluster):
         return True
 
     def _met(self, i: int, t: int, outcome: Outcome) -> int:
-        """The number of next receipts whose messages a step sends."""
+        """The number of receipts, next in their channels, whose messages a step sends."""
         met = 0
         for j, channel in self._outgoing[i]:
             place = len(channel.sent)
@@ -412,7 +420,7 @@ class Schedule(DrivenCluster):
         return key[0], channel.sent[place][0]
 
     def _reach(self, live: DrivenMember, m: NewLeadershipTerm | CommitPosition) -> None:
-        """Let a closed leader write and commit as much as its message says, if logs are silent."""
+        """Let a closed leader write and commit up to the positions of the message that it sends."""
         s = live.state
         if not leads_closed(s, m.leadership_term_id):
             return
@@ -425,7 +433,9 @@ class Schedule(DrivenCluster):
             live.take("AppendEntry", Input(position=m.log_position))
 
     def _is_next_everywhere(self, live: DrivenMember, m: Message) -> bool:
-        """Whether a message that is sent to all members at once is the next one in each channel."""
+        """Whether a message that goes to all members at once is the next one in each channel that
+        awaits it.
+        """
         for _, channel in self._outgoing[live.member_id]:
             receipt = channel.pending(type(m))
             if receipt is not None and receipt.message == m and receipt is not channel.head:
@@ -439,7 +449,7 @@ class Schedule(DrivenCluster):
         s, windows = live.state, live.windows
         others = (r.log_position for j, r in enumerate(s.members) if j != live.member_id)
         if max(others, default=UNBOUNDED) <= s.commit_position:
-            return False  # Each quorum has another member, if there is one.
+            return False  # Unless the member is alone, each quorum has another member.
         if windows.greatest_quorum_position(s) <= s.commit_position:
             return False
         bounds = live.bounds
@@ -482,9 +492,9 @@ class Schedule(DrivenCluster):
     def _commit_by_silent_reports(self, live: DrivenMember, target: int) -> bool:
         """Let a closed leader commit up to a target, by silent reports.
 
-        While other members advance, it waits for reports of its own term. Where none can advance,
-        it also counts reports of older terms, although such a member's log may differ (HZ1).
-        Followers of its term then record as much, where that is possible.
+        While other members can advance, the leader waits for reports of its own term. When none
+        can, it also counts reports of older terms, although the log of such a member may differ
+        (HZ1). Followers of its term then record up to the target, where that is possible.
         """
         own = live.record_own(target)
         if own is None or target > live.bounds.commit_position:
@@ -515,8 +525,8 @@ class Schedule(DrivenCluster):
     def _report_of(self, live: DrivenMember, j: int, position: int) -> PositionReport | None:
         """The report by which a leader counts member ``j`` for a position, or None.
 
-        The core decides whether a report counts. The order of `PositionReport` decides between
-        several.
+        The core decides whether a report counts. If several reports count, the order of
+        `PositionReport` decides which one is taken.
         """
         i, s = live.member_id, live.state
         term, rules = term_of(s), live.windows.moves.rules
@@ -538,9 +548,9 @@ class Schedule(DrivenCluster):
         return min(found, key=likeliness, default=None)
 
     def pending_commits(self, live: DrivenMember) -> list[int]:
-        """The next commit position of each channel that a closed leader sends in its term.
+        """The next commit position that a closed leader sends in its term, for each channel.
 
-        A message that it sends in its next election may contain the same term. It does not count.
+        A message of its next election may contain the same term, but does not count.
         """
         term = live.state.module_leadership_term_id
         found = []
@@ -552,9 +562,10 @@ class Schedule(DrivenCluster):
         return found
 
     def _commit_first(self, live: DrivenMember, recorded: int) -> None:
-        """Commit up to the position of a leader's next line before the leader records more.
+        """Let a leader commit up to the position of its next line before it records more.
 
-        Silent reports may be greater then, and the leader's own log limits what it commits.
+        Silent reports may have greater positions by then, so only the leader's own recorded
+        position limits what it commits.
         """
         steps, at = live.windows.steps, live.frontier + 2
         while at < len(steps) and not steps[at].lines:
@@ -564,7 +575,7 @@ class Schedule(DrivenCluster):
             at += 1
 
     def _reach_answers(self, live: DrivenMember) -> None:
-        """Write and commit as much as a leader's answers say, if its next step sends them."""
+        """Let a leader write and commit up to the positions in answers that its next step sends."""
         t = live.frontier + 1
         for j, channel in self._outgoing[live.member_id]:
             head = channel.head
@@ -574,8 +585,10 @@ class Schedule(DrivenCluster):
                 self._reach(live, m)
 
     def _prepare(self, live: DrivenMember, step: PathStep) -> None:
-        """Let a leader write what it must have written before a step: before it records it, or
-        leaves its term.
+        """Let a leader write what it must have written before its next step.
+
+        It has written what it records in that step. If it leaves its term, it has written all that
+        others recorded in the term.
         """
         s = live.state
         if s.role is not Role.LEADER or s.election_state is not _CLOSED:
@@ -601,7 +614,7 @@ class Schedule(DrivenCluster):
 def _greatest_commit(
     windows: Windows, s: Member, reached: int, limit: int, sets: list[frozenset[int]]
 ) -> PathStep | None:
-    """The duty cycle in which a closed leader commits most, from ``reached`` up to ``limit``."""
+    """The duty cycle in which a closed leader commits most: beyond ``reached``, up to ``limit``."""
     found: PathStep | None = None
     for active in sets:
         given = Input(active=active)

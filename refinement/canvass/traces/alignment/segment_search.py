@@ -1,9 +1,9 @@
 """The search for the solution of a segment: it repeats the stages with other choices.
 
 One choice is the place of silent steps that change the election state. The replay takes such a step
-right before the line that needs it. But others may have received earlier what the member sends in
-the new state. So the step is moved to the left past all steps that it commutes with: in both orders
-the steps print the same lines and lead to the same state.
+right before the line that needs it. But other members may already have received what the member
+sends in the new state. So the step is moved to the left, past all steps that it commutes with. Two
+steps commute if they print the same lines and lead to the same state in both orders.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ BEFORE: Final = 40
 SEARCH: Final = 1_000_000
 """The most steps that the core computes after the first solution."""
 CHOICES: Final = 3
-"""The most receipts that are tried in place of one."""
+"""The most receipts that are tried in place of one suspect receipt."""
 _FIXED: Final = frozenset(
     {PROCESS_END, ASSUME_COMMIT, RESUME, "Restart", "TakeSnapshot", "InitiateTermination"}
 )
-"""The steps that are not moved: starts and ends, assumed steps, and a step that sends an open
-position."""
+"""The steps that are not moved: starts and ends, snapshots, assumed steps, and a step whose message
+has an open position."""
 
 
 @dataclass(slots=True)
@@ -59,11 +59,11 @@ class Segment:
     Parameters
     ----------
     lines
-        For each member the lines of the segment, and some lines after it.
+        For each member, the lines of the segment and some lines after it.
     carried
         The situation at the end of the segment before.
     ends
-        For each member the index of the line before which the segment ends; empty in the last
+        For each member, the index of the line before which the segment ends. Empty in the last
         segment.
     unread
         The members whose logs have not been read to the end.
@@ -86,7 +86,7 @@ class Segment:
 
 @dataclass(slots=True)
 class Solution:
-    """The results of the stages for one choice of the inferred receipts."""
+    """The results of stages 1 to 3 for one choice of the inferred receipts."""
 
     windows: dict[int, Windows]
     matching: Matching
@@ -94,9 +94,9 @@ class Solution:
 
     @property
     def quality(self) -> tuple[int, int]:
-        """The number of receipts without a window, negated, and the number of lines that are met.
+        """The negated number of receipts without a window, and the number of matched lines.
 
-        The greater one is better.
+        The greater quality is better.
         """
         met = sum(
             len(step.lines)
@@ -106,13 +106,17 @@ class Solution:
         return -len(self.matching.unmatched), met
 
     def line_at(self, j: int, step: int) -> int:
-        """The index of the line of a member's step, or of the next line."""
+        """The index of the line of a member's step, or of the next line if the step has none."""
         trajectory = self.windows[j].trajectory
         following = (one.lines.start for one in trajectory.steps[step:] if one.lines)
         return next(following, len(trajectory.lines.records))
 
     def causes(self) -> list[Conflict]:
-        """The conflicts that cause the others: of members that wait for each other, or for none."""
+        """The conflicts that cause the others.
+
+        They are those of members that wait for each other in a circle, or that wait for no member
+        with a conflict.
+        """
         stuck = {conflict.member_id: conflict for conflict in self.schedule.conflicts}
         found: set[int] = set()
         for i in stuck:
@@ -126,8 +130,8 @@ class Solution:
     def suspect_receipts(self) -> list[tuple[int, int]]:
         """The inferred receipts before a conflict, or whose messages are on their way there.
 
-        Each is given by its member and its step. Those before conflicts that cause the others come
-        first, of these the last one.
+        Each one is given by its member and its step. Receipts at conflicts that cause the others
+        come first, and later receipts before earlier ones.
         """
         causes = self.causes()
         found = [
@@ -143,10 +147,14 @@ class Solution:
         return [(j, step) for *_, j, step in sorted(found, reverse=True)]
 
     def impossible_receipts(self) -> Iterator[tuple[int, Receipt]]:
-        """Inferred receipts without a window, receipts that can only be sent after the message of a
-        later line, and receipts that cause a conflict because their messages are not sent.
+        """The inferred receipts that are impossible, each with its receiver. These are
+
+        * inferred receipts without a window,
+        * inferred receipts before a receipt of their channel without a window, if their messages
+          can be sent only after the message of that receipt, and
+        * inferred receipts whose messages are not sent, if that causes a conflict.
         """
-        # Only the first receipt of each channel counts, as later ones may depend on it.
+        # Only the first such receipt of each channel counts, because later ones may depend on it.
         first: dict[tuple[int, int], Receipt] = {}
         for i, j, receipt in self.matching.unmatched:
             if receipt.is_inferred:
@@ -163,7 +171,9 @@ class Solution:
                 yield conflict.member_id, awaited
 
     def later_sent(self, i: int, j: int, receipt: Receipt) -> list[Receipt]:
-        """The receipts that come before a receipt in its channel, but can only be sent later."""
+        """The receipts before a receipt in its channel whose messages can only be sent after its
+        message.
+        """
         if i not in self.windows:
             return []
         place = self.windows[i].first(0, j, receipt.message)
@@ -174,11 +184,11 @@ class Solution:
 
 
 def solve(replays: dict[int, Replay], segment: Segment) -> Solution:
-    """Replay, match and drive a segment, again with other choices as long as that helps."""
+    """Replay, match and drive a segment. Repeat this with other choices as long as that helps."""
     search = _Search(replays, segment)
     best = search.run()
     best = _with_early_ticks(best, segment)
-    # At the ends of a segment, messages and steps of other segments are missing.
+    # At the ends of a segment, messages and steps seem to be missing: other segments have them.
     whole = segment.carried is None and not segment.ends
     for number in range(ROUNDS):
         decided = not (number and search.is_spent()) and (
@@ -223,7 +233,7 @@ class _Search:
     _limit: int = sys.maxsize
 
     def run(self) -> Solution:
-        """The best solution. Impossible inferred receipts are replaced, then suspect ones."""
+        """Find the best solution. Replace the impossible inferred receipts, then suspect ones."""
         windows = {i: replayed(one) for i, one in self.replays.items()}
         first = _match_and_drive(windows, self.segment)
         effort = max(one.effort for one in self.replays.values())
@@ -251,7 +261,7 @@ class _Search:
         return _core_steps(self.replays) > self._limit
 
     def _without_impossible(self, found: Solution) -> Solution:
-        """The best solution after impossible inferred receipts have been replaced."""
+        """Replace impossible inferred receipts, and return the best solution."""
         best, banned = found, self._banned()
         for _ in range(ROUNDS):
             windows = None if self.is_spent() else self._possible(found)
@@ -266,11 +276,11 @@ class _Search:
         return best
 
     def _banned(self) -> dict[int, set[tuple[int, Message | None]]]:
-        """A copy of each member's inferred receipts that are not tried again."""
+        """For each member, a copy of its inferred receipts that are not tried again."""
         return {i: set(replay.moves.banned) for i, replay in self.replays.items()}
 
     def _possible(self, found: Solution) -> dict[int, Windows] | None:
-        """Trajectories without one of the impossible receipts; None if there is no other way."""
+        """Trajectories without one of the impossible receipts; None if each of them is needed."""
         windows = _received_in_order(found)
         if windows is not None:
             return windows
@@ -281,7 +291,7 @@ class _Search:
         return None
 
     def _improved(self, best: Solution, j: int, step: int) -> Solution | None:
-        """A better solution in which another receipt takes the place of one, or None."""
+        """A better solution in which another receipt replaces that of a step, or None."""
         moves = self.replays[j].moves
         before = set(moves.banned)
         found = best
@@ -301,7 +311,11 @@ class _Search:
         return None
 
     def _without_receipt(self, found: Solution, j: int, step: int) -> dict[int, Windows] | None:
-        """Trajectories without an inferred receipt; None if fewer lines are met without it."""
+        """Trajectories without an inferred receipt.
+
+        None if fewer lines are matched or more repairs are needed without it, if it has been tried
+        before, or if a line shows the receipt.
+        """
         replay, inferred = self.replays[j], found.windows[j].steps[step]
         key = (found.line_at(j, step), inferred.given.message)
         if not inferred.is_inferred_receipt or key in replay.moves.banned:
@@ -318,7 +332,11 @@ def _core_steps(replays: Mapping[int, Replay]) -> int:
 
 
 def _received_in_order(found: Solution) -> dict[int, Windows] | None:
-    """Trajectories in which an inferred receipt comes before those that were sent after it."""
+    """Trajectories in which an inferred receipt without a window comes earlier.
+
+    It then comes before the receipts whose messages were sent after its message. None if there is
+    no such receipt, or it cannot be moved.
+    """
     for i, j, receipt in found.matching.unmatched:
         late = found.later_sent(i, j, receipt) if receipt.is_inferred else []
         if late:
@@ -330,10 +348,12 @@ def _received_in_order(found: Solution) -> dict[int, Windows] | None:
 
 
 def _with_early_ticks(best: Solution, segment: Segment) -> Solution:
-    """The solution with early duty cycles of members that are in conflict, if that is better.
+    """The solution with early duty cycles, if that is better.
 
-    All elections of a member are tried at once, then only those from the election of its conflict
-    on: a member can receive messages before a duty cycle in one election, and after it in another.
+    Members that are in conflict, and senders of receipts without a window, are tried one by one.
+    First a member gets early duty cycles in all its elections, then only from the election of its
+    conflict on: it may receive messages before a duty cycle in one election, and after it in
+    another.
     """
     unsent = {i for i, _, _ in best.matching.unmatched if i in best.windows}
     conflicts = {conflict.member_id: conflict.step for conflict in best.schedule.conflicts}
@@ -352,7 +372,7 @@ def _with_early_ticks(best: Solution, segment: Segment) -> Solution:
 
 
 def _election_start(steps: list[PathStep], at: int) -> int:
-    """The last step before the election that step ``at`` belongs to, or follows."""
+    """The last step before an election: that of step ``at``, or the last one before it."""
     closed = ElectionState.CLOSED
     while at > 0 and steps[at].state.election_state is closed:
         at -= 1
@@ -362,7 +382,7 @@ def _election_start(steps: list[PathStep], at: int) -> int:
 
 
 def _is_as_good(other: Trajectory, one: Trajectory) -> bool:
-    """Whether a trajectory meets as many lines as another one, with as few repairs."""
+    """Whether a trajectory matches as many lines as ``one`` or more, with no more repairs."""
 
     def repairs(trajectory: Trajectory) -> int:
         return len(trajectory.gaps) + (trajectory.false_line is not None)
@@ -380,8 +400,9 @@ def replayed(replay: Replay) -> Windows:
 
 
 def move_left(trajectory: Trajectory, moves: Moves) -> None:
-    """Move each silent step that changes more than positions to the left, past all steps that it
-    commutes with.
+    """Move silent steps to the left, past all steps that they commute with.
+
+    Steps that change only positions are not moved.
     """
     steps = trajectory.steps
     for index in range(1, len(steps)):
@@ -396,8 +417,9 @@ def move_left(trajectory: Trajectory, moves: Moves) -> None:
 
 
 def moved_before(trajectory: Trajectory, index: int, place: int, moves: Moves) -> Trajectory | None:
-    """A trajectory in which the step at ``index`` comes at ``place``; None if it does not commute
-    with a step between.
+    """A trajectory in which the step at ``index`` is moved to ``place``.
+
+    None if it does not commute with one of the steps between.
     """
     moved = replace(trajectory, steps=list(trajectory.steps))
     while index > place:
@@ -410,13 +432,13 @@ def moved_before(trajectory: Trajectory, index: int, place: int, moves: Moves) -
 def with_early_ticks(trajectory: Trajectory, moves: Moves, since: int = 0) -> Trajectory | None:
     """A trajectory in which silent duty cycles come right after the change to their election state.
 
-    Only the steps after the one at ``since`` change. None if no duty cycle can come earlier.
+    Only steps after the one at ``since`` are moved. None if no duty cycle can come earlier.
 
     Notes
     -----
     A duty cycle need not commute with the receipts that it passes: a leader of 1.49 that begins its
-    replay forgets earlier reports. All lines must still be met. A duty cycle may be added, too,
-    though no line of the member needs it: a follower that begins to copy its leader's log reports
+    replay forgets earlier reports. But all lines must still be matched. A duty cycle may also be
+    added that no line of the member needs: a follower that begins to copy its leader's log reports
     its position.
     """
     trajectory = replace(trajectory, steps=list(trajectory.steps))
@@ -447,7 +469,7 @@ def with_early_ticks(trajectory: Trajectory, moves: Moves, since: int = 0) -> Tr
 def _inserted(
     steps: list[PathStep], place: int, lines: MemberLines, moves: Moves
 ) -> list[PathStep] | None:
-    """The steps from ``place`` on, with a duty cycle added before them, after a change of state."""
+    """The steps from ``place`` on with a duty cycle before them, if the state has just changed."""
     s = steps[place - 1].state
     earlier = steps[place - 2].state if place > 1 else None
     entered = earlier is not None and earlier.election_state is not s.election_state
@@ -477,10 +499,11 @@ def _taken_first(
     moves: Moves,
     s: Member,
 ) -> list[PathStep] | None:
-    """The steps ``first`` from a state, then steps of ``rest`` until the old state is reached.
+    """The steps ``first``, taken from the state ``s``, then steps of ``rest``.
 
-    The old state after ``first`` is ``reached``. None if one of the steps is impossible now, or
-    prints other lines.
+    Steps of ``rest`` follow until the state is that of the old trajectory again. In the old
+    trajectory ``reached`` was the state after the steps ``first``. None if one of the steps is
+    impossible now, or prints other lines.
     """
     taken: list[PathStep] = []
     for step in chain(first, rest):

@@ -1,11 +1,11 @@
 """Send windows: the places in a member's trajectory at which it can have sent a given message.
 
-Where positions of the member are open, the numbers of the message are put in, within the bounds.
-The core then decides whether the member sends this message.
+If positions of the member are open, they take the numbers of the message, as far as their bounds
+allow. The core then decides whether the member sends this message.
 
-A place in a trajectory is a step and a slot of it. Each message that the step itself sends to a
-receiver has a slot, in the core's order. In the last slot, the state after the step, the member can
-send any number of messages.
+A place in a trajectory is a step and a slot of the step. Each message that the step itself sends to
+a receiver has a slot, in the core's order. The last slot is the state after the step: in it the
+member can send any number of messages.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ _ANSWERS: Final[dict[type[Message], tuple[type[Message], ...]]] = {
     RequestVote: (Vote, NewLeadershipTerm),
     AppendPosition: (StopCatchup,),
 }
-"""For each kind of message the kinds that may answer it, depending on open numbers."""
+"""For each kind of message, the kinds of its answers whose contents depend on open positions."""
 _OPEN: Final[dict[type[Message], tuple[str, ...]]] = {
     AppendPosition: ("recorded_position",),
     CommitPosition: ("recorded_position", "commit_position"),
     NewLeadershipTerm: ("publication_position", "commit_position"),
     TerminationPosition: ("publication_position",),
 }
-"""For each kind of message the open positions of a closed member that it contains."""
+"""For each kind of message, the open positions of a closed sender on which it depends."""
 _CLOSED: Final = ElectionState.CLOSED
 _EVERYTHING: Final = replace(NULL_RECORD, log_position=UNBOUNDED)
 _ELECTION_ONLY: Final = frozenset(
@@ -102,13 +102,13 @@ _PHASE: Final = attrgetter(
     "candidate_term_id",
     "replay_stop_position",
 )
-"""The phase of a member: its election state, whether the work there has begun, and its terms."""
+"""The phase of a member: its states and role, its terms, and the end of its replay."""
 
 
 _REPORTS: Final = attrgetter(
     "module_state", "role", "module_leadership_term_id", "leader_member_id"
 )
-"""The fields that decide how a closed member reports, without the position."""
+"""The fields that decide what a closed member reports, apart from the position."""
 
 
 def positions_in(m: Message) -> list[int]:
@@ -128,13 +128,13 @@ def sends_message(outcome: Outcome | None, to: int, m: Message) -> int:
 def keeps_phase(s: Member, action: str, outcome: Outcome) -> bool:
     """Whether a step keeps the phase of a member.
 
-    `Terminate` counts as such a step: it sends before it ends the process.
+    `Terminate` counts as such a step, because it sends its message before it ends the process.
     """
     return action == "Terminate" or _PHASE(outcome.next) == _PHASE(s)
 
 
 def _may_send(step: PathStep) -> bool:
-    """Whether a step itself sends a message, perhaps with other numbers."""
+    """Whether a step itself sends a message, or would send one with other numbers."""
     received = step.given.message
     if step.outcome.effects:
         return True
@@ -142,7 +142,7 @@ def _may_send(step: PathStep) -> bool:
 
 
 def next_line_times(trajectory: Trajectory) -> list[int]:
-    """For each step the wall time of its line, or of the next line."""
+    """For each step, the wall time of its line, or of the next line if it has none."""
     due, at = [], FOREVER
     for step in reversed(trajectory.steps):
         at = trajectory.lines.times[step.lines.start] if step.lines else at
@@ -160,8 +160,8 @@ class Windows:
     more_silent
         Further messages that count as silent, besides the messages that the log does not print.
     trusts_lines
-        Whether the lines of the other members limit which positions they can have reported, if
-        these reports are silent.
+        Whether the lines of the other members limit the positions that their silent reports can
+        have.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Windows:
         others = sorted(moves.all - own)
         sizes = range(len(others), -1, -1)
         chosen = [frozenset(c) for size in sizes for c in combinations(others, size)]
-        # After a pause a leader does not count itself as active in its first duty cycle.
+        # In its first duty cycle after a pause, a leader does not count itself as active.
         # A leader of 1.49 counts all members, active or not.
         self.active_sets = (
             [moves.all] if moves.rules.is_149 else [own | one for one in chosen] + chosen
@@ -188,7 +188,7 @@ class Windows:
         self.silent_messages = self._vocabulary.silent_messages | more_silent
         self._may_send = [_may_send(step) for step in self.steps]
         self._ends = [t for t, step in enumerate(self.steps) if step.action == PROCESS_END]
-        # Many trajectories of a member have the same states.
+        # The cache belongs to `Moves`: many trajectories of a member have the same states.
         self._sent = moves.sent[self.silent_messages, trusts_lines]
         self._numbers = [moves.number_of(step.state) for step in self.steps]
         self._greatest: dict[int, int] = {}
@@ -196,7 +196,7 @@ class Windows:
         self._likely: dict[frozenset[int], list[frozenset[int]]] = {}
 
     def likely(self, s: Member) -> list[frozenset[int]]:
-        """The possible sets of active members. The set nearest to the members heard of is first."""
+        """The possible sets of active members; first the one nearest to the members heard from."""
         heard = heard_of(self.moves.member_id, s)
         known = self._likely.get(heard)
         if known is None:
@@ -213,7 +213,7 @@ class Windows:
             return -1
         slot = sends_message(step.outcome, to, m)
         before = self.trajectory.state_before(t)
-        # A StopCatchup depends on how far the leader has written, and that is open.
+        # A StopCatchup depends on how far the leader has written, which is open.
         is_open = type(m) is StopCatchup and before.role is Role.LEADER
         if step.action == ASSUME_COMMIT or (slot >= 0 and not is_open):
             return slot
@@ -249,7 +249,7 @@ class Windows:
         following = self.steps[t + 1 : t + 2] if isinstance(m, TerminationAck) else ()
         if any(step.action != PROCESS_END for step in following):
             return False  # A terminated process takes no more steps.
-        # In an election only a leader's state decides.
+        # What a leader in an election sends depends on no bounds, except a StopCatchup.
         leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
         known = () if leads_election and type(m) is not StopCatchup else self._known(t)
         # A leader's answer to a silent message depends on the canvass positions of the receiver.
@@ -261,12 +261,12 @@ class Windows:
         return (to, m) in found
 
     def _known(self, t: int) -> tuple[int, ...]:
-        """The bounds after a step, as part of a key."""
+        """The bounds after a step, as part of a cache key."""
         known: tuple[int, ...] = astuple(self.bounds[t])
         return known
 
     def process_at(self, t: int) -> int:
-        """The number of the process that takes a step."""
+        """The number of the process that takes step ``t``, counted from 0."""
         return bisect_left(self._ends, t)
 
     def steps_of_process(self, number: int) -> range:
@@ -302,7 +302,10 @@ class Windows:
         return None
 
     def _sent_at(self, t: int, before: Member, m: Message) -> dict[tuple[int, Message], int]:
-        """The messages that a step can have sent with the numbers of a message, and their slots."""
+        """The messages that a step can have sent if open positions have the numbers of ``m``.
+
+        The keys are receiver and message, the values are the slots.
+        """
         step = self.trajectory.steps[t]
         found: dict[tuple[int, Message], int] = {}
         for given in self.inputs(step.given, before):
@@ -317,7 +320,7 @@ class Windows:
         return found
 
     def inputs(self, given: Input, before: Member) -> Iterator[Input]:
-        """The variants of an input with other active members and with intervals that are due."""
+        """The variants of an input: other members are active, or intervals are due."""
         if given.message is not None:
             yield given
             if before.election_state is not _CLOSED:
@@ -332,7 +335,10 @@ class Windows:
             yield replace(due, active=active)
 
     def _sent_after(self, t: int, to: int, m: Message) -> dict[tuple[int, Message], int]:
-        """The messages that can be sent after a step, with the numbers of a message put in."""
+        """The messages that can be sent after a step if open positions have the numbers of ``m``.
+
+        The keys are receiver and message, the values are the slots.
+        """
         found: dict[tuple[int, Message], int] = {}
         for s in self.with_numbers(self.steps[t].state, self.bounds[t], m):
             for action, given in self.sending(s, type(m)):
@@ -348,10 +354,10 @@ class Windows:
     def inferred_receipts(
         self, s: Member, to: int, m: Message, silent_messages: frozenset[str]
     ) -> Iterator[Move]:
-        """The inferred receipts that a message may answer.
+        """The inferred receipts that ``m``, a message to member ``to``, may answer.
 
-        A leader answers canvass positions. Any member answers reports of a catch-up, if it leads or
-        is in an election.
+        A leader answers canvass positions. A member that leads or is in an election answers reports
+        of a catch-up.
         """
         leads = s.role is Role.LEADER
         if leads and isinstance(m, NewLeadershipTerm) and "CanvassPosition" in silent_messages:
@@ -377,7 +383,7 @@ class Windows:
         return self._reported[key] == (to, m.leadership_term_id, m.follower_member_id, m.flags)
 
     def _report(self, s: Member) -> tuple[int, int, int, int] | None:
-        """Receiver, term, member and flags of a closed member's report, whatever the position."""
+        """Receiver, term, member and flags of a closed member's report: all but the position."""
         recorded = replace(s, recorded_position=UNBOUNDED)
         for action, given in self.sending(recorded, AppendPosition):
             outcome = self.moves.take(recorded, action, given)
@@ -404,16 +410,17 @@ class Windows:
         return any(self._quorum_position(s, one) == position for one in self.active_sets[1:])
 
     def greatest_quorum_position(self, s: Member) -> int:
-        """The greatest commit position of a closed leader, if it has recorded enough itself."""
-        # With more active members the quorum position is greater.
+        """The greatest commit position that the others' reports allow a closed leader."""
+        # The more members are active, the greater is the quorum position.
         return self._quorum_position(s, self.active_sets[0])
 
     def _quorum_position(self, s: Member, active: frozenset[int]) -> int:
-        """The commit position of a closed leader with some active members, if it has recorded
-        enough itself.
+        """The commit position of a closed leader if the members ``active`` are active.
+
+        The leader itself is assumed to have recorded enough.
         """
         i, rules, term = self.moves.member_id, self.moves.rules, s.module_leadership_term_id
-        # For itself the leader takes the position of its last duty cycle.
+        # A leader counts itself with the position of its last duty cycle, which is open.
         noted = replace(s, members=with_record(s.members, i, _EVERYTHING))
         return leader_quorum_position(rules, i, noted, term, UNBOUNDED, active)
 
@@ -438,7 +445,7 @@ class Windows:
         action = TICKS[s.election_state]
         if s.role is Role.LEADER:
             if kind in (NewLeadershipTerm, CommitPosition):
-                # In 1.49 the commit position can fall: it is sent only if a receipt needs it.
+                # In 1.49 the commit position can fall, so it is sent only if a receipt needs it.
                 falls = self.moves.rules.is_149 and "CommitPosition" in self.silent_messages
                 due = Input(interval=True, commit_interval=kind is CommitPosition or not falls)
                 for active in self.likely(s):
@@ -449,11 +456,11 @@ class Windows:
         elif kind in (CanvassPosition, AppendPosition, CatchupPosition):
             yield action, Input(interval=True)
             if s.log_replication:
-                # All is copied, and the archive has not said yet that the copy has ended.
+                # All is copied, but the archive has not reported yet that the copy has ended.
                 yield action, Input(interval=True, position=s.recorded_position)
 
     def with_numbers(self, s: Member, bounds: PositionBounds, m: Message) -> list[Member]:
-        """The variants of a state whose open positions are those of a message, within bounds."""
+        """The variants of a state whose open positions are, within bounds, those of a message."""
         if isinstance(m, StopCatchup):
             if s.publication_position < bounds.written:
                 s = replace(s, publication_position=bounds.written)
@@ -492,7 +499,7 @@ class Windows:
         return found
 
     def _with_reports(self, s: Member, m: Message) -> list[Member]:
-        """The variants of a leader's state in an election, with silent reports of the others."""
+        """The variants of a leader's state in an election after silent reports of the others."""
         if not {"AppendPosition", "CanvassPosition"} & self.silent_messages:
             return []
         found = []
@@ -507,16 +514,17 @@ class Windows:
         return found
 
     def _known_of(self, j: int, term: int, position: int) -> int:
-        """The position that a leader knows of member ``j`` by a silent report, in an election.
+        """The position that a leader in an election knows of member ``j`` from a silent report.
 
         It is ``position`` if the lines of member ``j`` allow that. Else it is `UNBOUNDED` if ``j``
-        can have reported more, or `NULL_VALUE` if it can only have reported less.
+        can have reported more, and `NULL_VALUE` if ``j`` can only have reported less.
 
         Notes
         -----
-        A follower can report each position from where it began to follow the leader. The leader can
-        know more than a quorum has recorded, as the member that reported it need not be active. Up
-        to 1.49 all members count, and announcements do not contain the commit position.
+        A follower can report any position beyond the one at which it began to follow the leader.
+        The leader can know a greater position than a quorum has recorded, because the member that
+        reported it need not be active. Up to 1.49 all members count, and announcements do not
+        contain the commit position.
         """
         facts, i = self.moves.facts, self.moves.member_id
         given = {m.log_position for *_, m in facts.canvasses.get(j, ())}

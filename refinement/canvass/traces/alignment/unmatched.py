@@ -1,6 +1,6 @@
 """Decisions about receipts without a window: lines of the sender are missing, or a line is false.
 
-The trajectories are changed accordingly: a step gets a gap, or a trajectory ends with a false line.
+A decision changes a trajectory: a step gets a gap, or the trajectory ends with a false line.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from canvass.traces.alignment.possible_steps import PROCESS_END
 from canvass.traces.alignment.send_windows import SLOTS, Windows, sends_message
 
 NEAR: Final = 8
-"""The number of lines before a gap of which one may be false instead."""
+"""The number of lines before a gap among which one may be false instead."""
 _ASKING: Final = frozenset({"CanvassPosition", "AppendPosition"})
-"""The messages whose answer shows that their receipt may be missing."""
+"""The messages that have answers. If an answer has no window, the line of such a message may be
+missing in the log of the member that answered."""
 _BEGINNINGS: Final = frozenset({"Restart", "EnterElection"})
 """The steps that begin an election."""
 
@@ -41,10 +42,11 @@ def decide_unmatched(windows: Mapping[int, Windows], matching: Matching) -> bool
 
     Notes
     -----
-    If lines of the sender are missing, it can have sent the message among these, and nothing is
-    decided. Nor is it if inferred receipts decide whether the sender sends the message: it may have
-    received others. If the sender's log is whole, a single receipt is false. Several receipts cost
-    more than a gap in the sender's log.
+    Nothing is decided if lines of the sender are missing, because it may have sent the message in
+    the gap. Nothing is decided either if it depends on inferred receipts whether the sender sends
+    the message, because it may have received other messages. If the sender's log is whole, a single
+    receipt without a window is false. Several such receipts show a gap in the sender's log: as
+    false lines they cost more than the gap.
     """
     by_sender: defaultdict[int, list[tuple[int, Receipt]]] = defaultdict(list)
     is_whole = not any(map(_is_open, windows.values()))
@@ -56,7 +58,7 @@ def decide_unmatched(windows: Mapping[int, Windows], matching: Matching) -> bool
         if not (may and _can_send(windows[i], j, receipt.message, is_whole=is_whole)):
             by_sender[i].append((j, receipt))
     if by_sender:
-        # Only the first one is decided: the others may follow from it.
+        # Only the first receipt is decided: the others may follow from it.
         i = min(
             by_sender, key=lambda i: min(windows[j].next_line_ns[r.step] for j, r in by_sender[i])
         )
@@ -72,7 +74,7 @@ def _decide_first(
     receipts: list[tuple[int, Receipt]],
     places: list[tuple[int, int]],
 ) -> None:
-    """Decide whether a sender's first receipt without a window is false, or shows a gap."""
+    """Decide whether the first receipt without a window of a sender is false, or shows a gap."""
     j, receipt = receipts[0]
     m, now_ns = receipt.message, windows[j].next_line_ns[receipt.step]
     one_host = is_one_host(one.trajectory.lines.records for one in windows.values())
@@ -113,7 +115,10 @@ def _is_led_by_another(windows: Mapping[int, Windows], i: int, m: Message) -> bo
 
 
 def _answers_missing(one: Windows, to: int, m: Message, first: int, last: int) -> bool:
-    """Whether a message can be the answer to a message whose line is missing."""
+    """Whether a message can be the answer to a message whose line is missing at the sender.
+
+    The sender has the windows ``one``. Its steps from ``first`` to ``last`` are tried.
+    """
     for t in range(first, last + 1):
         for s in one.with_numbers(one.steps[t].state, one.bounds[t], m):
             for action, given in one.inferred_receipts(s, to, m, _ASKING):
@@ -123,13 +128,14 @@ def _answers_missing(one: Windows, to: int, m: Message, first: int, last: int) -
 
 
 def decide_near_gaps(windows: Mapping[int, Windows]) -> bool:
-    """Decide that a receipt near a gap is false; false if nothing is decided.
+    """Decide that receipts near gaps are false; false if nothing is decided.
 
     Notes
     -----
     Lines may be missing at the gap, or one of the lines before it may be false. A receipt is false
-    if the log of its sender is whole and goes on after it, and the sender can nowhere have sent the
-    message. Whether it goes on is known only if both logs have headers, or neither has.
+    if the log of its sender is whole and has lines after the time of the receipt, and the sender
+    can nowhere have sent the message. The times can be compared only if both logs have headers, or
+    neither has.
     """
     found = False
     for j, one in windows.items():
@@ -158,7 +164,7 @@ def decide_near_gaps(windows: Mapping[int, Windows]) -> bool:
 
 
 def _has_header(lines: MemberLines) -> bool:
-    """Whether a log names the wall time: the times of others are those of their hosts' clocks."""
+    """Whether a log names the wall time. The times of other logs are those of the host's clock."""
     return any(isinstance(record, ProcessStart) for record in lines.records)
 
 
@@ -167,9 +173,9 @@ def decide_term_entries(windows: Mapping[int, Windows]) -> bool:
 
     Notes
     -----
-    The leader of a term has written its first entry. The line is false if no leader has begun that
-    term at that position. Lines that are missing after it do not matter, if no line announces the
-    term.
+    The leader of a term has written the term's first entry. So the line is false if no leader has
+    begun that term at that position. If no line announces the term, this holds even if lines after
+    it are missing.
     """
     written = {
         (effect.leadership_term_id, effect.term_base_log_position)
@@ -202,8 +208,8 @@ def decide_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
 
     Notes
     -----
-    An election begins with the position that is recorded at that moment. It is too small if the
-    member has reported, logged or processed a greater one before.
+    The append position of a `NewElection` is the one up to which the member has recorded at that
+    moment. It is too small if the member has reported, logged or processed a greater one before.
     """
     reported: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for (i, _), receipts in matching.channels.items():
@@ -238,13 +244,16 @@ def _is_open(one: Windows) -> bool:
     """Whether steps of a member are missing, or its trajectory ends before its log."""
     trajectory = one.trajectory
     count = len(trajectory.lines.records)
-    # A log without records says nothing of the member.
+    # A log without records shows nothing about the member.
     whole = 0 < count <= trajectory.stopped
     return not whole or trajectory.has_gap
 
 
 def _is_inferred(one: Windows, first: int, last: int) -> bool:
-    """Whether a member has inferred receipts in an election, up to a range of steps."""
+    """Whether a member has inferred receipts from the start of an election to step ``last``.
+
+    The election is that of step ``first``, or the last one before it.
+    """
     while first > 0 and one.steps[first].action not in _BEGINNINGS:
         first -= 1
     return any(step.given.message and not step.lines for step in one.steps[first : last + 1])
@@ -253,8 +262,8 @@ def _is_inferred(one: Windows, first: int, last: int) -> bool:
 def _can_send(one: Windows, to: int, m: Message, *, is_whole: bool) -> bool:
     """Whether a member can send a message if others have reported other positions to it.
 
-    ``is_whole`` says whether the logs of the others are whole. If they are not, they can have
-    reported any position.
+    ``is_whole`` says whether the logs of the others are whole. If one is not, any position can have
+    been reported. False if the logs have no silent messages.
     """
     if not one.silent_messages:
         return False
@@ -266,7 +275,10 @@ def _can_send(one: Windows, to: int, m: Message, *, is_whole: bool) -> bool:
 def _bracket(
     windows: Mapping[int, Windows], matching: Matching, i: int, j: int, receipt: Receipt
 ) -> tuple[int, int]:
-    """The steps between which a message was sent, by the neighbours of its receipt."""
+    """The first and the last step of ``i`` at which it can have sent the message of a receipt.
+
+    They follow from the receipts before and after it in the channel.
+    """
     others = matching.channels.get((i, j), [])
     before = [one.earliest for one in others if one.step < receipt.step]
     after = [one.latest for one in others if one.step > receipt.step]
@@ -275,11 +287,11 @@ def _bracket(
 
 
 def _is_silent(one: Windows, now_ns: int) -> bool:
-    """Whether a message was received at a time when the log of its sender has no line.
+    """Whether lines may be missing in the log of a sender when its message was received.
 
-    So it is after the last line of a process, unless that line shows that the module closed: more
-    lines may have been there. So it is, too, if a closed member has no line for long, although it
-    receives reports or commit positions at intervals.
+    This is so after the last line of a process, unless that line shows that the module closed. It
+    is also so if the sender is closed and has no line for long, although a closed member receives
+    reports or commit positions at intervals.
     """
     lines = one.trajectory.lines
     place = bisect_left(lines.times, now_ns)
@@ -300,8 +312,9 @@ def _cannot_send(i: int) -> str:
 def _open_gap(windows: Mapping[int, Windows], i: int, at: int, reason: str) -> None:
     """Note that lines of member ``i`` are missing after step ``at``.
 
-    If a process ends there, the gap comes before the first line of the next process that has one.
-    No message of the member is false any more: it may have been sent in the gap.
+    If a process ends at that step, the gap comes before the first line of the next process that has
+    lines. Messages of the member that had been called false no longer are, because the member may
+    have sent them in the gap.
     """
     for one in windows.values():
         _, reason_before = one.trajectory.false_line or (0, "")
