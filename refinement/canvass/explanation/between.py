@@ -1,4 +1,4 @@
-"""Events between elections: what modules and services did, and members that join a leader again."""
+"""Events between elections: of modules and services, and of members that join a leader again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from canvass.traces.counts import counted
 
 _Timed: TypeAlias = tuple[int, Sentence]
 _IN_ORDER: Final = frozenset({"", "closed", "expected termination"})
-"""Reasons with which a member closes that is asked to."""
+"""The reasons of a member that closes because it was asked to."""
 _OUTCOMES: Final = {
     "closed": "joined after {}",
     "process ended": "its process ended after {}, before it had joined",
@@ -31,9 +31,8 @@ def find_between(
 ) -> list[Sentence]:
     """List the events in the order of time.
 
-    They are: a leader's module in another state than ACTIVE; a member that closed for a reason of
-    its own; a snapshot that a service does not acknowledge; a member that started, or began an
-    election, while a leader went on.
+    They are: a leader's module leaves ACTIVE; a member closes without being asked to; a service
+    does not acknowledge a snapshot; a member starts, or begins an election, while a leader works.
     """
     found = [event for one in timeline.members.values() for event in _modules(one, spans)]
     found += _rejoins(timeline, spans, elections)
@@ -80,7 +79,7 @@ def _modules(one: MemberTimeline, spans: list[Span]) -> Iterator[_Timed]:
 def _rejoins(
     timeline: Timeline, spans: list[Span], elections: list[ElectionReport]
 ) -> Iterator[_Timed]:
-    """Elections of one member that are part of no election of the cluster."""
+    """List the elections of one member that are no part of an election of the cluster."""
     listed = {(phase.member_id, phase.from_ns) for one in elections for phase in one.phases}
     for attempt in timeline.attempts():
         one = timeline.members[attempt.member_id]

@@ -1,4 +1,4 @@
-"""The news of logs that grow: whatever an explanation says that the ones before did not say."""
+"""The news about logs that grow: what an explanation says, and earlier explanations did not say."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class NewFinding:
     severity
         ``danger``, ``warning`` or ``note``. The end of a risk or of a stuck phase is a note.
     title
-        Before the first sentence; empty for none.
+        The text before the first sentence; empty if there is none.
     sentences
-        Everything that the explanation has about it.
+        All sentences of the explanation about the finding.
     """
 
     kind: str
@@ -43,8 +43,8 @@ class NewFinding:
 class Changes:
     """Remembers what was said, and gives what is new.
 
-    Something ends only when a line shows its end. If lines are rotated away, or a log cannot be
-    read any more, nothing is said to be over.
+    A stuck phase or a risk is over only when a line shows its end. If lines are rotated away, or a
+    log cannot be read any more, nothing is said to be over.
     """
 
     _said: set[tuple[object, ...]] = field(default_factory=set)
@@ -77,10 +77,10 @@ class Changes:
                 yield NewFinding("risk", "note", f"no longer: {risk.title}:", tuple(said))
 
     def _is_graver(self, kind: str, severity: str, lines: tuple[Evidence, ...]) -> bool:
-        """Whether no risk of this severity or a graver one was named for these lines.
+        """Whether no risk of this severity or a graver one has been reported for these lines.
 
-        A line that comes later can make a note a danger. A line that is gone makes no danger a
-        note.
+        A later line can turn a note into a danger. A line that is gone does not turn a danger into
+        a note.
         """
         graver = _SEVERITIES[_SEVERITIES.index(severity) :]
         if any(_key(f"{one} {kind}", lines) in self._said for one in graver):
@@ -100,5 +100,5 @@ class Changes:
 
 
 def _key(kind: str, lines: Iterable[Evidence]) -> tuple[object, ...]:
-    """A key without files and line numbers: a file that is rolled or truncated changes them."""
+    """A key without files and line numbers: they change if a file is rolled or truncated."""
     return kind, *((line.member_id, line.time_ns) for line in lines)

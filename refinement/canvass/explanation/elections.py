@@ -30,7 +30,7 @@ from canvass.traces.counts import counted
 from canvass.traces.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 MAX_PHASES: Final = 200
-"""Listed phases of one member in one election; a stuck member has thousands."""
+"""The most phases of one member in one election that are listed. A stuck member has thousands."""
 
 
 class ElectionReport(Record, frozen=True):
@@ -39,20 +39,21 @@ class ElectionReport(Record, frozen=True):
     Parameters
     ----------
     number
-        Counted from 1.
+        The number of the election, counted from 1.
     leader_member_id, leadership_term_id
-        Of the member that won; null if no member won.
+        The member that won, and its term; null if no member won.
     from_ns, until_ns
-        On the common clock: from the first member without a leader until the winner's election
-        closed, or until the winner gave up its term.
+        The times, on the common clock, at which the first member had no leader, and at which the
+        winner's election closed or the winner gave up its term.
     opened
         Whether the winner opened its term.
     detection_ms
-        From the last sign of the last leader to the first member's election; null if unknown.
+        The time from the last sign of the last leader to the first member's election; null if
+        unknown.
     phases
-        Of all members, in the order of their beginning.
+        The phases of all members, in the order of their beginning.
     left_out
-        How many phases of stuck members are not listed.
+        The number of phases of stuck members that are not listed.
     """
 
     number: int
@@ -103,7 +104,7 @@ def find_elections(
     found: list[ElectionReport] = []
     ends = sorted([timeline.begin_ns - 1, *(win.end_ns for win in wins)])
     for position, win in enumerate(wins):
-        # A member can win while an earlier winner has still to open its term.
+        # A member can win before an earlier winner has opened its term.
         before_ns = ends[bisect_left(ends, win.at_ns) - 1]
         until = wins[position + 1].at_ns if position + 1 < len(wins) else timeline.end_ns
         found.append(_won(timeline, places, spans, timeouts, len(found) + 1, before_ns, win, until))
@@ -149,16 +150,20 @@ def _places(timeline: Timeline, member_id: int) -> Iterator[_Place]:
 
 
 def _is_silent(one: MemberTimeline, end: int) -> bool:
-    """Whether the process ended without a line, so that only the last line before shows its end."""
+    """Whether a phase ends with its process, which wrote no line about that."""
     return end < len(one.records) and isinstance(one.records[end], records.ProcessStart)
 
 
 def _seeking(places: list[_Place], before_ns: int, at_ns: int) -> tuple[int, int] | None:
-    """The first and last index of the consecutive phases without a leader that are current at
-    ``at_ns``, or that were the last ones before it; none if there are none after ``before_ns``.
+    """The first and last index of the phases in which a member has no leader at ``at_ns``.
 
-    A follower joins the last leader after that leader's election has closed: such a phase is not
-    one without a leader.
+    If the member is in no such phase then, they are its last ones before that time. None if there
+    are no such phases after ``before_ns``.
+
+    Notes
+    -----
+    A phase in which a follower joins a leader counts only if it lasts beyond ``at_ns``: a follower
+    may join the last leader after that leader's election has closed.
     """
     last = -1
     for position, place in enumerate(places):
@@ -179,10 +184,10 @@ def _seeking(places: list[_Place], before_ns: int, at_ns: int) -> tuple[int, int
 
 
 def _joining(one: MemberTimeline, places: list[_Place], win: _Win, until_ns: int) -> int | None:
-    """Index of the first phase after a member has won; none if it is not of the same election.
+    """The index of the first phase after ``win``; none if it belongs to no election of that win.
 
-    A member may miss the old leader late, and join the new one after it has opened its term. A
-    process that starts after that takes no part in the election.
+    A member may notice late that the old leader is gone, and join the new leader after that one has
+    opened its term. A process that starts after the opening takes no part in the election.
     """
     first = next((k for k, p in enumerate(places) if win.at_ns < p.begin_ns), None)
     if first is None or places[first].begin_ns <= win.end_ns:
@@ -257,7 +262,7 @@ def _leader_before(spans: list[Span], win: _Win) -> Span | None:
 
 
 def _until_closed(places: list[_Place], at_ns: int) -> list[_Place]:
-    """Phases up to the end of the first election that ends at or after a time."""
+    """The phases up to the end of the first election that ends at or after ``at_ns``."""
     kept: list[_Place] = []
     for place in places:
         if kept and kept[-1].attempt is not place.attempt and kept[-1].end_ns >= at_ns:
@@ -295,7 +300,7 @@ def _ballots(timeline: Timeline, chosen: dict[int, list[_Place]]) -> Iterator[Ba
 def _causes(
     timeline: Timeline, chosen: dict[int, list[_Place]], start_ns: int
 ) -> Iterator[Sentence]:
-    """Why each member began an election."""
+    """Say why each member began an election."""
     for member_id, places in sorted(chosen.items()):
         one = timeline.members[member_id]
         seen: set[int] = set()

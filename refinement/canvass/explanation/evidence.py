@@ -11,9 +11,9 @@ class Evidence(Record, frozen=True):
     Parameters
     ----------
     file
-        Name of the file.
+        The name of the file.
     line
-        Counted from 1.
+        The number of the line, counted from 1.
     member_id
         The member that wrote the line.
     time_ns
@@ -41,7 +41,7 @@ class Sentence(Record, frozen=True):
 
 
 def in_findings(page: str) -> str:
-    """Name the page of a finding, in brackets after a blank; empty for no page."""
+    """Name the page of a finding, in brackets after a blank; empty if there is no page."""
     return f" (docs/findings/{page}.md)" if page else ""
 
 

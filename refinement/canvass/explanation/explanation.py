@@ -1,5 +1,5 @@
-"""The whole answer: leaderships, elections, stuck members, risks, and the questions that the logs
-leave open. Also as HTML, for the page of a verification.
+"""The whole explanation: leaderships, elections, stuck members, risks, and the questions that the
+logs leave open. It is also given as HTML, for the page of a verification.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ class Explanation(Record, frozen=True):
     Parameters
     ----------
     begin_ns, end_ns
-        First and last stamp, on the common clock.
+        The first and the last stamp, on the common clock.
     clock_offsets_ns
-        For each member the difference of the common clock from its own clock.
+        For each member, the common clock minus the member's own clock.
     leaderships
-        In the order in which they began; each with times by the leader's own clock.
+        The leaderships in the order in which they began. The times are those of the leader's own
+        clock.
     without_leader_ns
-        Sum of the gaps whose beginning is known.
+        The sum of the gaps whose beginning is known.
     interruptions
-        Events between elections, as `find_between` lists them.
+        The events between elections, as `find_between` lists them.
     positions
         The last known position of each member; none if the logs have no reports of followers.
     releases
@@ -79,7 +80,7 @@ def explain(
     Parameters
     ----------
     timeline
-        As `timeline.make_timeline` makes it.
+        The timeline, from `timeline.make_timeline`.
     settings
         The timeouts that the user gave, in ns by property.
     """
@@ -101,7 +102,7 @@ def explain(
 
 
 def _unseen(spans: list[Span]) -> Iterator[Sentence]:
-    """Terms whose leader's own line is missing: their elections are not listed."""
+    """Name the terms whose leader's own line is missing: their elections are not listed."""
     for span in spans:
         if not span.row.is_exact:
             term = span.row.leadership_term_id
@@ -110,7 +111,7 @@ def _unseen(spans: list[Span]) -> Iterator[Sentence]:
 
 
 def find_positions(timeline: Timeline) -> Iterator[Sentence]:
-    """Say where each member was last seen, and how far behind the first one."""
+    """Say for each member its last known position, and how far it is behind the first member."""
     last: dict[int, tuple[int, Evidence]] = {}
     reported = timeline.merged(records.AppendPosition)
     for _, member_id, index in timeline.merged(records.ClusterEvent) if reported else ():
@@ -147,11 +148,11 @@ _NEEDED: Final[dict[str, tuple[type[records.Line], str]]] = {
     ),
     "COMMIT_POSITION": (records.CommitPosition, "how far the log was committed"),
 }
-"""Events, and the question that each leaves open if no log has it."""
+"""For each event, the question that stays open if no log has that event."""
 
 
 def find_missing(timeline: Timeline) -> list[Sentence]:
-    """List what is missing, each with a line that shows it."""
+    """List what is missing; each sentence has a line that shows it."""
     first = tuple(one.evidence(0) for one in timeline.members.values())
     found = [
         Sentence(f"The log of member {member_id} is not here.", first[:1])
@@ -208,7 +209,7 @@ def time_without_leader(found: Explanation) -> str:
 def clocks_apart(found: Explanation) -> str:
     """Say which members' clocks differ, to a tenth of a second; empty if none do.
 
-    Messages do not show a smaller difference for certain: they take some time themselves.
+    Messages show no smaller difference with certainty, because they take some time themselves.
     """
     (first, base_ns), *others = found.clock_offsets_ns.items()
     apart = [
@@ -223,15 +224,15 @@ def clocks_apart(found: Explanation) -> str:
 
 
 def written_by(found: Explanation) -> list[str]:
-    """Say which releases wrote the logs, which revision is used for them, and what limits it."""
+    """Say which releases wrote the logs, which revision is used, and the limits of that choice."""
     return [] if found.releases is None else found.releases.lines()
 
 
 MAX_ROWS: Final = 200
-"""Rows of each table in a page; the last ones are shown."""
+"""The most rows of each table in a page. If there are more, the last ones are shown."""
 
 
 def sections(found: Explanation) -> str:
-    """Give the parts of a page as markup: tables, the lines of evidence in the last column."""
+    """Give the parts of a page as markup: tables with the lines of evidence in the last column."""
     template = environment(Path(__file__).parent).get_template("explain.html.jinja")
     return template.render(found=found, most=MAX_ROWS, seconds_of=seconds_of)

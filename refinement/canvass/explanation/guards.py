@@ -1,6 +1,6 @@
-"""The guard that a stuck member waits for, as the spec names it, with the values that lines show.
+"""The guard for which a stuck member waits, with the values that lines show.
 
-Each value comes with its line.
+The guard has the name that the spec gives it. Each value comes with its line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class UnmetGuard:
     Parameters
     ----------
     condition
-        Operator and conjunct of the spec.
+        The operator and the conjunct of the spec.
     page
         The finding that describes the situation; empty if none does.
     """
@@ -52,17 +52,20 @@ class _Stay:
 
     @property
     def own(self) -> records.ElectionStateChange | None:
-        """The line that began the phase, with the election's variables; none if it is missing."""
+        """The line that began the phase. It has the election's variables. None if it is missing."""
         by = self.phase.entered_by
         return by if isinstance(by, records.ElectionStateChange) else None
 
     def records(self, begin: int | None = None) -> Iterator[tuple[int, records.Line]]:
-        """The records from ``begin``, by default the phase's begin, to its end, with indexes."""
+        """The records from ``begin`` to the end of the phase, with indexes.
+
+        By default ``begin`` is the begin of the phase.
+        """
         first = self.phase.begin if begin is None else begin
         return enumerate(self.one.records[first : self.phase.end], first)
 
     def last(self, *kinds: type[_Record], begin: int | None = None) -> tuple[int, _Record] | None:
-        """The last record of the given kinds, with its index."""
+        """The last record of the given kinds that `records` gives, with its index."""
         found = None
         for index, record in self.records(begin):
             if isinstance(record, kinds):
@@ -70,12 +73,12 @@ class _Stay:
         return found
 
     def say(self, text: str, *places: int) -> Sentence:
-        """A sentence that the lines at ``places`` show, by default the phase's first line."""
+        """A sentence with the lines at ``places`` as evidence; default: the phase's first line."""
         return self.one.say(text, *(places or (self.phase.begin,)))
 
 
 def unmet_guard(timeline: Timeline, one: MemberTimeline, phase: Phase) -> UnmetGuard:
-    """Name the guard that ends a phase's state, and the values that lines show."""
+    """Name the guard of the step that ends a phase, and the values that lines show."""
     stay = _Stay(timeline, one, phase)
     condition, values = _GUARDS.get(phase.state, ("", ""))
     if isinstance(values, str):
@@ -133,7 +136,7 @@ def _votes(stay: _Stay) -> Iterator[Sentence]:
 
 
 def _canvass(stay: _Stay) -> Iterator[Sentence]:
-    """The canvass positions that the member has and lacks, and newer logs among them."""
+    """The canvass positions that the member has received and lacks, and newer logs among them."""
     one, own = stay.one, stay.own
     heard = last_of_each(one, stay.phase.begin, stay.phase.end, records.CanvassPosition)
     others = {*stay.timeline.ids} - {one.member_id}
@@ -165,7 +168,7 @@ def _canvass(stay: _Stay) -> Iterator[Sentence]:
                 stay.phase.begin,
             )
     announced = stay.last(records.NewLeadershipTerm)
-    # A canvassing member ignores an announcement for logs of another term.
+    # A canvassing member ignores an announcement that is for logs of another term.
     if announced is not None and announced[1].log_leadership_term_id != mine[0]:
         index, leader = announced
         yield stay.say(
@@ -177,7 +180,7 @@ def _canvass(stay: _Stay) -> Iterator[Sentence]:
 
 
 def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
-    """The positions that the leader has, and the position that it needs from a quorum."""
+    """The positions that the leader knows, and the position that it needs from a quorum."""
     own = stay.own
     if own is None:
         return
@@ -203,7 +206,7 @@ def _replication(stay: _Stay) -> Iterator[Sentence]:
     begin = stay.phase.begin
     for index in range(begin - 1, max(begin - 4, -1), -1):
         record = stay.one.records[index]
-        if isinstance(record, records.NewLeadershipTerm):  # It led into the phase.
+        if isinstance(record, records.NewLeadershipTerm):  # This message began the phase.
             append = -1 if stay.own is None else stay.own.append_position
             base, end = record.next_term_base_log_position, record.next_log_position
             stop = base if append < base else end
@@ -215,7 +218,7 @@ def _replication(stay: _Stay) -> Iterator[Sentence]:
 
 
 def _commit(stay: _Stay, needed: int | None = None) -> Iterator[Sentence]:
-    """The highest commit position that the member was notified of."""
+    """The highest commit position of which the member was notified."""
     notified = [
         (value, index)
         for index, record in stay.records(max(stay.phase.begin - 3, 0))
@@ -233,7 +236,7 @@ def _commit(stay: _Stay, needed: int | None = None) -> Iterator[Sentence]:
 
 
 def _reported_to(stay: _Stay) -> Iterator[Sentence]:
-    """The last position that each member reported to the leader in that time."""
+    """The last position that each member reported to the leader during the phase."""
     one, phase = stay.one, stay.phase
     leader = -1 if stay.own is None else stay.own.leader_member_id
     other = stay.timeline.members.get(leader)
@@ -345,6 +348,7 @@ _GUARDS: Final[dict[str, tuple[str, _Values]]] = {
     "FOLLOWER_LOG_AWAIT": ("FollowerLogAwait (an image at logPosition)", _image),
     "FOLLOWER_READY": ("FollowerReady (the transport takes the AppendPosition)", ""),
 }
-"""For each election state, the guard of the step that ends it as the spec names it, and the values
-that lines show: a function, or a sentence with fields of the line that began the phase.
+"""For each election state, the guard of the step that ends it, in the words of the spec, and the
+values that lines show. The values are a function, or a sentence with fields of the line that began
+the phase.
 """

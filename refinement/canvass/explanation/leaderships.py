@@ -1,7 +1,7 @@
 """Leaderships: one `Leadership` for each time that a member opened a term, and the gaps between.
 
-A leadership begins when the leader's election closes: the first entry of its term is then in the
-log. It ends with the line that shows the end. A killed process writes no such line.
+A leadership begins when the leader's election closes: the log then has the first entry of the term.
+The leadership ends with the line that shows its end. A killed process writes no such line.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from canvass.explanation.timeline import (
 from canvass.traces.aeron_log import records
 
 ALIVE_NS: Final = 1_000_000_000
-"""A leader whose log has heartbeats is paused or cut off if it writes no line for so long."""
+"""If a leader's log has heartbeats, but no line for so long, the leader was paused or cut off."""
 _WAKES_NS: Final = 100_000_000
-"""A leader that is paused for too long ends its leadership within this time after the pause."""
+"""A leader that was paused for too long ends its leadership within this time after the pause."""
 
 
 class Leadership(Record, frozen=True):
@@ -36,21 +36,23 @@ class Leadership(Record, frozen=True):
     Parameters
     ----------
     leader_member_id
-        Null if the lines show only that the term was opened.
+        The leader; null if the lines show only that the term was opened.
     from_ns
-        When the leader's election closed, by the leader's own clock; null if no line shows it.
+        The time, by the leader's own clock, at which the leader's election closed; null if no line
+        shows it.
     until_ns
-        When it ended, by the leader's own clock; null if no line shows it, or if it lasts until the
-        leader's log ends.
+        The time, by the leader's own clock, at which the leadership ended; null if no line shows
+        it, or if the leadership lasts until the leader's log ends.
     until_earliest_ns, until_latest_ns
-        The last sign of the leader, and the first line that excludes it, where no line is exact.
+        If no line shows the exact end: the last sign of the leader, and the first line that shows
+        that it no longer led.
     ended_by
-        ``new election``, ``process closed``, ``process ended`` (no line: killed, or its last lines
-        are missing), ``log ends`` or ``unknown`` (no line shows it).
+        ``new election``, ``process closed``, ``process ended`` (without a line: the process was
+        killed, or its last lines are missing), ``log ends`` or ``unknown`` (no line shows it).
     reason
-        As the log gives it, for instance ``inactive follower quorum``.
+        The reason of the end in the words of the log, for instance ``inactive follower quorum``.
     evidence
-        The lines that show the beginning, and the end.
+        The lines that show the beginning and the end.
     """
 
     leadership_term_id: int
@@ -72,9 +74,9 @@ class Gap(Record, frozen=True):
     Parameters
     ----------
     from_ns
-        Null where no line shows when the leader before it stopped.
+        The beginning; null if no line shows when the last leader stopped.
     leadership_term_id
-        Of the leadership that ended the gap; null if none did.
+        The term of the leadership that ended the gap; null if none did.
     """
 
     from_ns: int | None
@@ -85,14 +87,15 @@ class Gap(Record, frozen=True):
 
 @dataclass(slots=True)
 class Span:
-    """A leadership with its places in the timeline, times on the common clock.
+    """A leadership with its places in the timeline. Its times are on the common clock.
 
     Parameters
     ----------
     begin
-        Index of the line that shows it open, in the log of ``member_id``.
+        The index of the line, in the log of ``member_id``, that shows that the term is open.
     working_ns
-        The last sign that the leader worked, until it was followed by another; none if unknown.
+        The time of the last sign that the leader worked, before the next leadership began; none if
+        unknown.
     """
 
     row: Leadership
@@ -165,9 +168,10 @@ def _span(one: MemberTimeline, index: int, end: int, record: records.ElectionSta
 
 
 def _why(one: MemberTimeline, begin: int, end: int) -> str:
-    """The reason of the line that ended a leadership.
+    """The reason in the line that ended a leadership.
 
-    A module that closes was in other states before: the reason is that of leaving ACTIVE.
+    A module may go through other states before it closes. Then the reason is that of the line in
+    which it left ACTIVE.
     """
     closing = one.records[end]
     if isinstance(closing, records.StateChange):
@@ -180,17 +184,18 @@ def _why(one: MemberTimeline, begin: int, end: int) -> str:
 
 
 def _has_heartbeats(one: MemberTimeline, begin: int, end: int) -> bool:
-    """Whether the leader's log shows the reports of followers, so that its last line is near its
-    end.
+    """Whether the leader's log shows the reports of followers.
+
+    If so, the last line of the log is near the end of the leadership.
     """
     return any(is_heartbeat(one.records[k]) for k in range(begin, end))
 
 
 def _by_others(timeline: Timeline, known: set[int]) -> Iterator[Span]:
-    """Leaderships whose beginning the leader's own log does not show, each by its first sign.
+    """The leaderships whose beginning the leader's own log does not show, each at its first sign.
 
-    A commit position names no leader: before 1.50, the leader of a later term sends one in the last
-    term of its log.
+    A commit position does not show who led its term: before 1.50, the leader of a later term sends
+    one with the last term of its log.
     """
     first: dict[int, tuple[int, int, int]] = {}
     leaders: dict[int, tuple[int, int, int]] = {}
@@ -243,13 +248,13 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
             bisect_right(one.times, limit), span.end if span.end > span.begin else len(one.records)
         )
         place = max(last - 1, span.begin)
-        # A leader that hears of no follower writes other lines, such as ends of sessions.
+        # A leader that receives nothing still writes other lines, such as ends of sessions.
         while place > span.begin and not is_heartbeat(one.records[place]):
             place -= 1
         by_line = span.end < len(one.records) and not isinstance(
             one.records[span.end], records.ProcessStart
         )
-        # A leader that wakes from a pause writes its end at once, and maybe some lines before it.
+        # After a pause, a leader at once writes the line of its end, perhaps after some others.
         awake = place
         while awake > span.begin and limit - one.times[awake] <= _WAKES_NS:
             awake -= 1
@@ -262,14 +267,14 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
 
 
 def find_gaps(timeline: Timeline, spans: list[Span]) -> list[Gap]:
-    """List the times without a working leader, the one before the first leadership included.
+    """List the times without a working leader, also the time before the first leadership.
 
-    There are none if no line shows a leader or an election: the events may be off.
+    The list is empty if no line shows a leader or an election: the events may be disabled.
     """
     if not spans and not timeline.merged(records.ElectionStateChange):
         return []
     gaps: list[Gap] = []
-    # A process may run for long before its module does.
+    # A process may run for long before its module starts.
     begin_ns, first, index = timeline.merged(records.ClusterEvent)[0]
     before: tuple[int | None, Evidence | None, int | None]
     before = (begin_ns, timeline.members[first].evidence(index), None)

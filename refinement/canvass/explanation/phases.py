@@ -1,8 +1,8 @@
-"""The phases of an election and its ballots: the cause that ended or decided each.
+"""The phases of an election and its ballots, each with its cause: what ended or decided it.
 
-By Aeron's rules a message or a timeout ends a phase. A message is named only if its line stands
-directly before the change of state, as the rules demand. A ballot is reported with its votes, its
-refusals, and the comparison that decided each refusal.
+By Aeron's rules a message or a timeout ends a phase. A message is named as the cause only if its
+line comes directly before the change of state, as the rules demand. A ballot is reported with its
+votes, its refusals, and the comparison that decided each refusal.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _NEAR_NS: Final = 20_000_000
 _AT_ONCE_NS: Final = 50_000_000
-"""A shorter phase did not wait for a timeout."""
+"""A phase that is shorter than this did not wait for a timeout."""
 _SOON_NS: Final = 5_000_000
-"""A message is the cause of a change only if it came so shortly before."""
+"""A message can be the cause of a change only if it came at most this long before the change."""
 
 
 class PhaseReport(Record, frozen=True):
@@ -38,9 +38,10 @@ class PhaseReport(Record, frozen=True):
     Parameters
     ----------
     from_ns, until_ns
-        By the member's own clock; ``until_ns`` is null if no line ends the phase.
+        The begin and the end, by the member's own clock; ``until_ns`` is null if no line ends the
+        phase.
     duration_ms
-        Null if no line ends the phase.
+        The duration; null if no line ends the phase.
     governed_by
         ``message``, ``timeout``, ``work`` (replay, copying, services), ``error`` or ``unknown``.
     setting
@@ -59,7 +60,8 @@ class PhaseReport(Record, frozen=True):
 
 
 _Governed = tuple[str, str | None, str, int | None]
-"""`PhaseReport.governed_by`, the setting, the cause in words, and the index of the message."""
+"""The cause of a phase's end: `PhaseReport.governed_by`, the setting, the cause in words, and the
+index of the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class _End:
 
     @property
     def lasted_ns(self) -> int:
-        """How long the phase lasted."""
+        """The duration of the phase in ns."""
         return self.one.times[self.phase.end] - self.one.times[self.phase.begin]
 
     def within(self) -> Iterator[tuple[int, records.Line]]:
@@ -82,7 +84,10 @@ class _End:
         return enumerate(self.one.records[self.phase.begin : self.phase.end], self.phase.begin)
 
     def after(self, kind: type[records.Line], what: str, setting: str | None = None) -> _Governed:
-        """The message directly before the change, if it is one that can be its cause."""
+        """The cause: the message directly before the change, if it is of this kind.
+
+        If it is not, the cause says that the line of the message is missing.
+        """
         place = self.one.cause(self.phase.end)
         if place <= self.phase.begin or not isinstance(self.one.records[place], kind):
             return "message", setting, f"{what}; the message's line is not in the log", None
@@ -93,7 +98,7 @@ def report_phase(timeline: Timeline, attempt: Attempt, phase: Phase) -> PhaseRep
     """Report how long a phase took, and what ended it."""
     one, by = timeline.members[phase.member_id], phase.left_by
     evidence = [one.evidence(phase.begin)]
-    # The start of the next process does not show when a killed process ended.
+    # If a process was killed, the next process's start does not show when.
     last = one.records[phase.end] if phase.end < len(one.records) else None
     ended = last is not None and not isinstance(last, records.ProcessStart)
     lasted = one.times[phase.end] - one.times[phase.begin] if ended else None
@@ -128,7 +133,7 @@ def _open_end(one: MemberTimeline, attempt: Attempt, phase: Phase) -> str:
 
 
 def _closes(one: MemberTimeline, phase: Phase) -> bool:
-    """Whether the line that ends a phase says that the member closed."""
+    """Whether the line that ends a phase shows that the member closed."""
     return phase.end < len(one.records) and isinstance(one.records[phase.end], records.StateChange)
 
 
@@ -156,7 +161,7 @@ def _error(end: _End) -> _Governed:
 
 
 def _copied(end: _End) -> _Governed:
-    """The last message of those that a copy of the leader's log needs."""
+    """Find the last one of the messages that a copy of the leader's log needs."""
     kinds = (records.ReplicationEnded, records.CommitPosition, records.NewLeadershipTerm)
     what = "it copied its leader's log and needed a commit position that covers it"
     places = [index for index, record in end.within() if isinstance(record, kinds)]
@@ -167,9 +172,10 @@ def _copied(end: _End) -> _Governed:
 
 
 def _leader_waits(end: _End) -> _Governed:
-    """Find the message with which the others held what the leader needs.
+    """Find the message that completed the quorum for which a leader waits.
 
-    A member forgets positions when it canvasses; those of later canvass positions and votes count.
+    A member forgets the reported positions when it begins to canvass. So canvass positions and
+    votes that come after that count, too.
     """
     timeline, one, phase = end.timeline, end.one, end.phase
     ready = phase.state == "LEADER_READY"
@@ -208,7 +214,7 @@ def _leader_waits(end: _End) -> _Governed:
 
 
 def _canvassed(end: _End) -> _Governed:
-    """Whether the last answer or the deadline ended a canvass."""
+    """Find whether the last answer or the deadline ended a canvass."""
     attempt, phase = end.attempt, end.phase
     first = attempt.is_startup and not any(
         p.state == "CANVASS" for p in attempt.phases if p.begin < phase.begin
@@ -217,15 +223,16 @@ def _canvassed(end: _End) -> _Governed:
     answers: dict[int, int] = {}
     for index, record in end.within():
         if isinstance(record, records.CanvassPosition | records.AppendPosition):
-            # A member may send its position more than once: its first one counts.
+            # A member may send its position more than once: the first message counts.
             answers.setdefault(record.follower_member_id, index)
     if len(answers) + 1 < end.timeline.quorum:
-        # Only a quorum can end a canvass, by answers or by the timeout.
+        # A canvass ends, by answers or by the timeout, only if a quorum has answered.
         what = "its log lacks CANVASS_POSITION lines, so no line shows for whom it waited"
         return "unknown", None, what, None
     last = max(answers.values(), default=phase.begin)
     if answers and end.one.times[phase.end] - end.one.times[last] < _NEAR_NS:
-        # The timeout bounds how long a quorum waits for the others, not how long a quorum takes.
+        # The timeout bounds how long a quorum waits for the others, not how long it takes until
+        # there is a quorum.
         bound = setting if len(answers) >= end.timeline.quorum else None
         named = _named(end.one.records[last])
         return "message", bound, f"it needed {named}, which came last", last
@@ -250,7 +257,7 @@ def _followed(end: _End) -> _Governed:
 
 
 def _returned(end: _End) -> _Governed:
-    """Why a voter canvasses again."""
+    """Find why a voter canvasses again."""
     found = end.after(records.NewLeadershipTerm, "the leader's log does not continue its own")
     place = found[3]
     times = end.one.times
@@ -301,16 +308,16 @@ _CAUSES: Final[dict[tuple[str, str], str | _Governed | Callable[[_End], _Governe
     ("FOLLOWER_LOG_AWAIT", "*"): "it waits for the image of the leader's log, and for its services",
     ("FOLLOWER_READY", "*"): "it reports its position to the leader",
 }
-"""The end of a phase, by its state and the next one: the work that ends it, or how the message or
-the timeout is found.
+"""The cause that ends a phase, by the state of the phase and the next state; ``*`` is any state. A
+cause is the work that the member does, a fixed cause, or a function that finds the message or the
+timeout.
 """
 
 
 def all_voted(timeline: Timeline, phase: Phase) -> bool | None:
-    """Whether a candidate won by the votes of all members; else by the election timeout.
+    """Whether a candidate won by the votes of all members, not by the election timeout.
 
-    Releases before 1.50 print no reason; then the votes decide. It is None if they are not printed
-    either.
+    Releases before 1.50 print no reason. Then the lines of votes decide; None if there are none.
     """
     by = phase.left_by
     assert by is not None
@@ -358,10 +365,10 @@ class VoteReport(Record, frozen=True):
     Parameters
     ----------
     granted
-        Null if no line shows an answer.
+        Whether the vote was granted; null if no line shows an answer.
     decided_by
         For a refusal: ``log`` (the voter's log is newer), ``candidate term`` (the voter had already
-        used its vote of that term) or ``unknown`` (no line shows the reason); empty otherwise.
+        used its vote of that term) or ``unknown`` (no line shows the reason). Otherwise empty.
     """
 
     voter_member_id: int
@@ -492,7 +499,7 @@ def _why_refused(
 
 
 def _request(timeline: Timeline, candidate: int, term: int, voter: int) -> int | None:
-    """Index of the candidate's request in the voter's log."""
+    """The index of the candidate's request in the voter's log."""
     one = timeline.members.get(voter)
     for index, record in enumerate(one.records if one else ()):
         if isinstance(record, records.RequestVote) and _names(record, candidate, term):
@@ -501,7 +508,7 @@ def _request(timeline: Timeline, candidate: int, term: int, voter: int) -> int |
 
 
 def _vote_used(one: MemberTimeline, asked: int, term: int) -> tuple[int, Evidence] | None:
-    """The line that shows the voter's candidate term at or above the request's, before it."""
+    """The voter's candidate term before the request, with its line, if it was at least ``term``."""
     for index in range(asked - 1, -1, -1):
         record = one.records[index]
         if isinstance(record, records.ElectionStateChange):
@@ -520,7 +527,7 @@ def _unanswered(
     opened: records.ElectionStateChange,
     voter: int,
 ) -> VoteReport:
-    """Report a vote without a line in the candidate's log, from the voter's own log."""
+    """Report, from the voter's own log, a vote that has no line in the candidate's log."""
     line, term = one.evidence(phase.begin), opened.candidate_term_id
     other = timeline.members.get(voter)
     if other is None:

@@ -1,7 +1,7 @@
-"""Reads a timeline from a folder of event logs, or from a recorded run.
+"""Reading of a timeline from a folder of event logs, or from a recorded run.
 
-A recorded run becomes records of starts, elections, received messages, truncations, entries of new
-terms, and ends; explanations read no other records. The line number of a record is that of its
+A recorded run becomes records of starts, elections, received messages, truncations, first entries
+of terms, and ends. Explanations read no other records. The line number of a record is that of its
 event in the member's stream.
 """
 
@@ -58,8 +58,8 @@ def read_each(path: Path) -> dict[str, Timeline]:
     Returns
     -------
     dict
-        The timeline by the name of the run or the logs; with ``~1``, ``~2`` where several clusters
-        ran one after the other.
+        The timelines by the name of the run or the logs. If several clusters ran one after the
+        other, their names end in ``~1``, ``~2`` and so on.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _timeline_of(logs: ClusterLogs, path: Path) -> Timeline:
 
 
 def read_last(path: Path) -> Timeline:
-    """Read logs that are being written: of several clusters that ran one after the other, the last.
+    """Read logs that are being written. If several clusters ran, read those of the last one.
 
     Raises
     ------
@@ -121,14 +121,14 @@ _UNRECORDED: Final[dict[str, object]] = {
     "time_unit": "",
     "old_state": "",
 }
-"""Fields of lines that a run does not record."""
+"""The fields of lines that a run does not record, with their values here."""
 _REASONS: Final = {
     Action.ON_REQUEST_VOTE: "unexpected vote request",
     Action.ON_NEW_LEADERSHIP_TERM: "unexpected new leadership term event",
     Action.ON_COMMIT_POSITION: "unexpected commit position from new leader",
     Action.RESTART: "node started",
 }
-"""Why an action begins an election, in the words of Aeron's log."""
+"""For each action that begins an election, its reason in the words of Aeron's log."""
 
 
 def logs_of_run(
@@ -141,9 +141,10 @@ def logs_of_run(
     run
         The run.
     names
-        Of the members' streams.
+        The names of the members' streams.
     closings
-        When members closed. A closing is placed after the last step before it, on its line.
+        The closings of each member. A closing comes after the last step before it, and has the line
+        number of that step.
     """
     found = {}
     for member_id, events in run.events.items():
@@ -186,13 +187,13 @@ def _changes(
 ) -> Iterator[records.LogRecord]:
     """The lines that a step prints after the receipt of its message."""
     after, action = event.state, event.action
-    # A stream that begins late shows the election that it begins in.
+    # If a stream begins within an election, its first event shows this election.
     s = before or replace(after, election_state=ElectionState.CLOSED)
     truncates = action is Action.ON_NEW_LEADERSHIP_TERM
     shorter = truncates and after.recorded_position < s.recorded_position
     effects = (TruncateLog(after.recorded_position),) if shorter else ()
     for line in printed_lines(action.value, s, Outcome(after, effects)):
-        # A run does not record which state the module enters for a termination.
+        # A run does not record which state the module enters on a request to terminate.
         if line.kind is records.RoleChange or action is Action.INITIATE_TERMINATION:
             continue
         values = _UNRECORDED | {
@@ -208,7 +209,7 @@ def _changes(
 
 
 def _reason(kind: type[records.ClusterEvent], event: Event, before: Member) -> str:
-    """Why a line was written, in the words of Aeron's log."""
+    """The reason of a line, in the words of Aeron's log."""
     action = event.action
     if kind is records.StateChange:
         return "terminated" if action is Action.TERMINATE else ""

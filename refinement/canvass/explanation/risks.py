@@ -1,5 +1,5 @@
 """Risks that lines of the logs show: lost or truncated entries, committed entries on fewer disks
-than a quorum, two leaders, and near misses of the findings.
+than a quorum, two leaders, and near misses of the hazards in the findings.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ TWO_LEADERS: Final = "two leaders in one term"
 STALE: Final = "two leaders at once"
 NEAR_MISS: Final = "near miss"
 INCOMPLETE: Final = "incomplete log replay"
-"""The reason with which Aeron ends a replay early."""
+"""The reason that Aeron logs if a replay ends early."""
 _VETOES: Final = 2
-"""Refusals of one member, because of its candidate term, from which on L-E is reported."""
+"""If one member refuses so many ballots because of its candidate term, L-E is reported."""
 
 
 class RiskReport(Record, frozen=True):
@@ -37,9 +37,10 @@ class RiskReport(Record, frozen=True):
     severity
         ``danger`` (committed entries, or a safety property), ``warning`` or ``note``.
     from_ns, until_ns
-        On the common clock; ``until_ns`` is null for an event, or if no line shows an end.
+        The begin and the end, on the common clock; ``until_ns`` is null if the risk is a single
+        event, or if no line shows its end.
     page
-        The finding that describes it; empty if none does.
+        The finding that describes the risk; empty if none does.
     """
 
     kind: str
@@ -58,22 +59,22 @@ class RiskReport(Record, frozen=True):
 
 @dataclass(slots=True)
 class _Disks:
-    """The ends of the members' logs and the commit positions, from the lines read so far.
+    """The ends of the members' logs and the commit positions, from the lines that were read so far.
 
     Parameters
     ----------
     bases
-        Where each term begins, as far as lines say so.
+        The position at which each term begins, as far as lines show it.
     ends
-        For each member the end of its log, the highest term that this end can be of, and the line
-        that shows the end.
+        For each member, the end of its log, the highest term that the entry at this end can have,
+        and the line that shows the end.
     terms
-        The highest log term of each member since its log was shortened last.
+        For each member, the highest term of its log since the log was last shortened.
     shortened
-        Members whose logs were shortened in an election that has not closed. The others may still
-        receive messages that these members sent before, with the old end of the log.
+        The members whose logs were shortened in an election that has not closed. Other members may
+        still receive messages that these members sent before, with the old end of the log.
     commits
-        For each term the highest commit position announced in it, and the line.
+        For each term, the highest commit position that was announced in it, and the line.
     """
 
     timeline: Timeline
@@ -91,11 +92,11 @@ class _Disks:
             self.commits[term] = (position, line)
 
     def see_term(self, member_id: int, term: int) -> None:
-        """Note the term that a member's log ends with."""
+        """Note the term with which a member's log ends."""
         self.terms[member_id] = max(term, self.terms.get(member_id, term))
 
     def see_end(self, member_id: int, term: int, position: int, line: Evidence) -> None:
-        """Note the end of a member's log, and the highest term that this end can be of."""
+        """Note the end of a member's log, and the highest term that the entry there can have."""
         if member_id in self.shortened and line.member_id != member_id:
             return
         known = self.ends.get(member_id)
@@ -103,20 +104,21 @@ class _Disks:
             self.ends[member_id] = (position, term, line)
 
     def committed_in(self, term: int) -> tuple[int, int, Evidence] | None:
-        """The highest commit position of terms up to ``term``: the term of the last entry before
-        it, the position, and the line.
+        """The highest commit position that was announced in terms up to ``term``.
+
+        The result has the term of the last entry before the position, the position, and the line.
         """
         known = [(one, *self.commits[one]) for one in self.commits if one <= term]
         if not known:
             return None
         announced, position, line = max(known, key=lambda row: row[1])
-        # A new leader announces what was committed before its own term begins.
+        # A new leader announces what was committed before its own term began.
         within = (one for one, base in self.bases.items() if one <= announced and base < position)
         is_older = self.bases.get(announced, -1) >= position
         return max(within, default=announced) if is_older else announced, position, line
 
     def holders(self, term: int, position: int) -> dict[int, Evidence]:
-        """Members whose logs reach a position in a term, each with the line that shows this."""
+        """The members whose logs reach a position of a term, each with the line that shows it."""
         return {
             member_id: line
             for member_id, (end, of, line) in self.ends.items()
@@ -153,7 +155,7 @@ def _miss(member_id: int, at_ns: int, page: str, sentence: Sentence) -> RiskRepo
 
 
 def shown_hazards(found: Iterable[RiskReport]) -> list[RiskReport]:
-    """Give one risk for each hazard that lines show, those that cost most first."""
+    """Give one risk for each hazard that lines show, the gravest kinds first."""
     order = {FEW_DISKS: 0, TRUNCATED: 1}
     ranked = sorted((one for one in found if one.page), key=lambda one: order.get(one.kind, 2))
     first: dict[str, RiskReport] = {}
@@ -189,7 +191,7 @@ def _see(disks: _Disks, one: MemberTimeline, index: int) -> None:
             if record.new_state == CLOSED:
                 disks.shortened.discard(one.member_id)
             disks.see_term(one.member_id, term)
-            # The line after a truncation has the old end, in releases up to 1.49.
+            # In releases up to 1.49, the line after a truncation still has the old end.
             if record.new_state != "INIT":
                 disks.see_end(one.member_id, term, record.append_position, line)
             disks.see_commit(disks.terms[one.member_id], record.log_position, line)
@@ -215,7 +217,7 @@ def _disks(
 
 
 def _shrunk(disks: _Disks, one: MemberTimeline, index: int) -> tuple[int, int, str] | None:
-    """Term, position and kind of loss, if a line shows that the member's log has lost its end."""
+    """The term and the end of a log, and the kind of loss, if a line shows that a part is lost."""
     record, known = one.records[index], disks.ends.get(one.member_id)
     if isinstance(record, records.TruncateLogEntry):
         return record.log_leadership_term_id, record.new_position, TRUNCATED
@@ -239,7 +241,7 @@ def _after_loss(
     Parameters
     ----------
     copies
-        Of a leader's log, to which the lost end belongs.
+        The entries of a newer term, copied from a leader's log, to which the lost end belongs.
     """
     term, position, kind = shrunk
     line, record = one.evidence(index), one.records[index]
@@ -279,14 +281,13 @@ def _after_loss(
 def _copies(
     disks: _Disks, one: MemberTimeline, index: int, committed: tuple[int, int, Evidence]
 ) -> tuple[int | None, bool, list[Sentence]]:
-    """Say which other members hold the committed entries, whether they are fewer than a quorum, and
-    until when.
+    """Say which other members hold the committed entries. If they are no quorum, say until when.
 
     Returns
     -------
     tuple
-        When a quorum held the entries again, on the common clock, none if no line shows a quorum;
-        whether the members are fewer than a quorum; the sentences.
+        The time, on the common clock, at which a quorum held the entries again, none if no line
+        shows that; whether the members are fewer than a quorum; the sentences.
     """
     term, position, by = committed
     sentences = [Sentence(f"The log was committed up to {position} in term {term}.", (by,))]
@@ -323,13 +324,13 @@ def _copies(
 def _restored(
     disks: _Disks, one: MemberTimeline, index: int, term: int, position: int
 ) -> tuple[int | None, Evidence | None, dict[int, Evidence]]:
-    """Give the time at which a quorum is known again to hold the log up to a position of a term.
+    """Find the time at which lines show again that a quorum holds the log up to a position.
 
     Returns
     -------
     tuple
         The time on the common clock and the line, both none if no line shows such a quorum; the
-        members that hold the log up to the position then, or at the end of the logs.
+        members that hold the log up to the position at that time, or else at the end of the logs.
     """
     timeline = disks.timeline
     again = _Disks(timeline, disks.bases, dict(disks.ends), dict(disks.terms), set(disks.shortened))
@@ -347,7 +348,7 @@ def _restored(
 
 
 def _replayed_in_part(one: MemberTimeline, index: int) -> bool:
-    """Whether an early end of the member's replay precedes an index in the same election."""
+    """Whether a replay of the member ended early before an index, in the same election."""
     for place in range(index, -1, -1):
         record = one.records[place]
         if isinstance(record, records.NewElection):
@@ -407,11 +408,12 @@ class _Untermed:
     Parameters
     ----------
     index, end
-        Of the record with which the member canvasses, and of the end of that election.
+        The index of the record with which the member begins to canvass, and that of the end of the
+        election.
     at_ns
-        When it canvasses, on the common clock.
+        The time at which it begins to canvass, on the common clock.
     term
-        Of the leader whose log the entries belong to.
+        The term of the leader to whose log the entries belong.
     to
         The end of the log.
     """
@@ -432,8 +434,10 @@ _RECORDS_LEADERS_LOG: Final = frozenset(
 
 
 def _untermed(one: MemberTimeline, bases: Mapping[int, int]) -> Iterator[_Untermed]:
-    """Find the canvasses of a member whose log has grown beyond the begin of a newer term while it
-    recorded a leader's log, and that takes its log for one of an older term still.
+    """Find the canvasses in which a member reports too old a term for its log.
+
+    While it recorded a leader's log, its log grew beyond the begin of a newer term. But it still
+    canvasses with an older term.
     """
     began: tuple[int, records.ElectionStateChange] | None = None
     for index, record in enumerate(one.records):
@@ -508,7 +512,7 @@ def _near_miss(
 
 
 def _bases(timeline: Timeline) -> dict[int, int]:
-    """Where each term begins in the log, as far as lines say so; the lowest if they differ."""
+    """The position at which each term begins, as far as lines show it; the lowest of several."""
     found: dict[int, int] = {}
 
     def see(term: int, base: int) -> None:
@@ -526,9 +530,10 @@ def _bases(timeline: Timeline) -> dict[int, int]:
 
 
 def _foreign_votes(one: MemberTimeline, bases: Mapping[int, int]) -> Iterator[RiskReport]:
-    """Votes of members whose logs end in an older term, behind the position at which the
-    candidate's log begins a newer term. The candidate counts the positions of these votes as copies
-    of its own log.
+    """Find the votes that a candidate counts as copies of its log although the logs differ.
+
+    The voter's log ends in an older term, beyond the position at which the candidate's log begins a
+    newer term.
     """
     ballot: records.ElectionStateChange | None = None
     for index, record in enumerate(one.records):
@@ -550,8 +555,8 @@ def _foreign_votes(one: MemberTimeline, bases: Mapping[int, int]) -> Iterator[Ri
 
 
 def _vetoes(timeline: Timeline, ballots: list[BallotReport]) -> Iterator[RiskReport]:
-    """Members that refused several ballots only because of their candidate terms."""
-    # A ballot between two leaders is listed under both elections.
+    """Find the members that refused several ballots only because of their candidate terms."""
+    # A ballot between two leaderships is listed in both elections.
     lines: dict[int, dict[Evidence, None]] = defaultdict(dict)
     for ballot in ballots:
         for vote in ballot.votes:

@@ -1,5 +1,5 @@
-"""Members that stay in an election longer than its timeouts, and the guard of the spec that each of
-them waits for, with values.
+"""Members that stay in an election longer than its timeouts. Each is reported with the guard of the
+spec for which it waits, and its values.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from canvass.traces.aeron_log import records
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _LOOPS: Final = 3
-"""Errors or returns to CANVASS in one election from which on the member counts as looping."""
+"""If an election has so many errors or returns to CANVASS, the member is in a loop."""
 _STARTS: Final = 3
-"""Consecutive starts of the process without a line of the cluster that count as failing."""
+"""If so many starts of the process follow each other without a line of the cluster, they fail."""
 _NO_GUARD: Final = UnmetGuard("", "", ())
 _ORDER: Final = {state.value: place for place, state in enumerate(ElectionState)}
 
@@ -48,15 +48,15 @@ class StuckReport(Record, frozen=True):
     Parameters
     ----------
     kind
-        ``phase`` (one state for longer than its timeout), ``loop`` (the same states again and
+        ``phase`` (in one state for longer than its timeout), ``loop`` (in the same states again and
         again), ``start`` (the process ends before it takes part), ``standstill`` (a follower
-        records nothing while the log grows) or ``silent`` (no line in an
-        election for longer than the timeout: the member receives no message, or its process has
-        ended).
+        records nothing while the log grows) or ``silent`` (no line in an election for longer than
+        the timeout: the member receives no message, or its process has ended).
     state
-        The election state; for a loop the state in which the member fails.
+        The election state; for a loop, the state in which the member fails.
     from_ns, until_ns
-        By the member's own clock; ``until_ns`` is null if it is stuck where its log ends.
+        The begin and the end, by the member's own clock; ``until_ns`` is null if the member is
+        still stuck at the end of its log.
     guard
         The condition that is not satisfied, as the spec names it; empty if no line shows it.
     page
@@ -75,7 +75,7 @@ class StuckReport(Record, frozen=True):
 
     @property
     def said(self) -> tuple[Sentence, ...]:
-        """The sentences, with one that names the guard and its finding after the first."""
+        """The sentences. One that names the guard and its finding is added after the first one."""
         if not self.guard:
             return self.sentences
         first, *rest = self.sentences
@@ -100,7 +100,7 @@ def find_stuck(timeline: Timeline, timeouts: dict[str, Timeout]) -> list[StuckRe
         for attempt in one.attempts
         for report in _within(known, one, attempt)
     ]
-    # Logs without an event of the cluster do not show what follows a start.
+    # If the logs have no event of the cluster, they do not show what follows a start.
     if timeline.merged(records.ClusterEvent):
         found += [report for one in timeline.members.values() for report in _starts(one)]
     found += _standstills(timeline, timeouts[HEARTBEAT_TIMEOUT].value_ns)
@@ -141,9 +141,9 @@ def _report(
 
 
 def _limit(attempt: Attempt, phase: Phase, timeouts: dict[str, Timeout]) -> tuple[int, str]:
-    """The limit of a phase in ns, and a clause that names it.
+    """The limit of a phase in ns, and a clause that names the limit.
 
-    No timeout bounds some states; their limit is the leader heartbeat timeout.
+    Some states are bounded by no timeout. Their limit is the leader heartbeat timeout.
     """
     first = attempt.is_startup and phase in attempt.phases[:2]
     setting = HEARTBEAT_TIMEOUT
@@ -161,13 +161,13 @@ def _is_over(lasted_ns: int, limit_ns: int) -> bool:
 
 
 def _ended(one: MemberTimeline, index: int) -> tuple[int | None, Evidence, int]:
-    """Where a phase or an election ended whose end is at an index.
+    """The end of a phase or an election, given the index of its end.
 
     Returns
     -------
     tuple
-        The time on the member's clock, none if the log ends before; the line; the time on the
-        common clock. If the process ended without a line, its last line counts.
+        The time on the member's clock, none if the log ends first; the line; the time on the common
+        clock. If the process ended without a line, these are those of its last line.
     """
     count = len(one.records)
     if index >= count:
@@ -177,8 +177,9 @@ def _ended(one: MemberTimeline, index: int) -> tuple[int | None, Evidence, int]:
 
 
 def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> tuple[StuckReport, int] | None:
-    """The loop in which an election fails again and again in the same state for the same reason,
-    and the index at which the loop ends; none if there is no loop.
+    """The loop of an election, and the index at which the loop ends; none if there is no loop.
+
+    In a loop the election fails again and again in the same state for the same reason.
     """
     fails: Counter[tuple[str, str]] = Counter()
     last: dict[tuple[str, str], tuple[Phase, records.ElectionStateChange]] = {}
@@ -186,7 +187,7 @@ def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> tuple[StuckRe
         by = phase.left_by
         if by is None or not goes_back(by):
             continue
-        key = (phase.state, re.sub(r"\d", "#", by.reason or "")[:60])  # Whatever the values.
+        key = (phase.state, re.sub(r"\d", "#", by.reason or "")[:60])  # Numbers may differ.
         fails[key] += 1
         last[key] = phase, by
     if not fails:
@@ -214,8 +215,9 @@ def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> tuple[StuckRe
 
 
 def _after_loop(attempt: Attempt, looped: Phase) -> tuple[int, str]:
-    """The index at which a loop ends, and a clause about what followed: the state that the member
-    reached after its last return, or the end of its election.
+    """The index at which a loop ends, and a clause about what followed.
+
+    That is the state that the member reached after its last return, or the end of its election.
     """
     further = next(
         (
@@ -236,7 +238,7 @@ def _after_loop(attempt: Attempt, looped: Phase) -> tuple[int, str]:
 
 
 def _is_further(state: str, looped: str) -> bool:
-    """Whether a member reaches a state only after it has left the state in which it looped."""
+    """Whether a member can reach a state only after leaving the state in which it looped."""
     if state in SEEKING or state not in _ORDER or looped not in _ORDER:
         return False
     return _ORDER[state] > _ORDER[looped] or (state in LEADING and looped not in LEADING)
@@ -248,7 +250,7 @@ def goes_back(by: records.ElectionStateChange) -> bool:
         return True
     if by.new_state != "CANVASS":
         return False
-    # Copying one term after the other returns to CANVASS each time: that is progress.
+    # A member that copies one term after the other returns to CANVASS after each: that is progress.
     return by.old_state not in ("INIT", "FOLLOWER_LOG_REPLICATION")
 
 
@@ -261,14 +263,14 @@ _HOW_ENDED: Final = {
 
 
 def _phase(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport | None:
-    """The longest phase of those that are over their limits."""
+    """Report the longest one of the phases that exceed their limits."""
     stays = [
         (_ended(one, phase.end)[2] - one.times[phase.begin], phase) for phase in attempt.phases
     ]
     over = [
         (lasted, phase)
         for lasted, phase in stays
-        # A majority wins only after the election timeout.
+        # A majority that is not unanimous wins only after the election timeout.
         if not (phase.left_by and phase.left_by.new_state == "LEADER_LOG_REPLICATION")
         and _is_over(lasted, _limit(attempt, phase, known.timeouts)[0])
     ]
@@ -288,7 +290,7 @@ def _phase(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport 
 
 
 def _entered(one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
-    """The reason with which the member entered a state that waits for no guard."""
+    """Say with which reason the member entered a state in which it waits for no guard."""
     reason = phase.entered_by.reason if phase.entered_by is not None else None
     if reason:
         text = f"It entered {phase.state} with the reason: {reason}."
@@ -296,7 +298,7 @@ def _entered(one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
 
 
 def _silent(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport | None:
-    """An election after whose last line the member writes nothing for longer than the limit.
+    """Report an election after whose last line the member wrote nothing for longer than the limit.
 
     A member that receives no messages writes no lines, and neither does a killed process.
     """
@@ -339,7 +341,7 @@ def _left(phase: Phase, attempt: Attempt) -> str:
 
 
 def _starts(one: MemberTimeline) -> Iterator[StuckReport]:
-    """Consecutive starts of the process without a line of the cluster between them."""
+    """Report consecutive starts of the process without a line of the cluster between them."""
     failing: list[int] = []
     for index, record in enumerate([*one.records, None]):
         if isinstance(record, records.ProcessStart):
@@ -370,10 +372,11 @@ class _Standing:
     Parameters
     ----------
     lines
-        The last report while nobody had the log beyond it, the first position beyond it, the last
-        report, and the highest position; fewer while it has not fallen behind.
+        At first only the last report. Once another member has the log beyond the position, four
+        lines: the last report before that, the first line with a greater position, the last report,
+        and the line with the greatest position.
     since_ns, last_ns
-        Of the first and the third of these.
+        The times of the first of these lines and of the last report.
     """
 
     key: tuple[int, int]
@@ -384,7 +387,7 @@ class _Standing:
 
 
 def _standstills(timeline: Timeline, limit_ns: int) -> Iterator[StuckReport]:
-    """Followers that report one position for long while the log grows beyond it."""
+    """Report followers that report the same position for long while the log grows beyond it."""
     standing: dict[int, _Standing] = {}
     for time_ns, member_id, index in timeline.merged(
         records.AppendPosition, records.CommitPosition

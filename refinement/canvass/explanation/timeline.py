@@ -17,14 +17,14 @@ from canvass.traces.releases import LogReleases
 ACTIVE: Final = "ACTIVE"
 CLOSED: Final = "CLOSED"
 SEEKING: Final = frozenset({"INIT", "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"})
-"""Election states of a member that has no leader yet."""
+"""The election states of a member that has no leader yet."""
 LEADING: Final = frozenset(
     {"LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY"}
 )
 POSITIONS: Final = (records.AppendPosition, records.Vote, records.CanvassPosition)
-"""Messages that say how far a member's log reaches."""
+"""The messages that report how far a member's log reaches."""
 _BESIDE: Final = (records.RoleChange, records.TruncateLogEntry)
-"""Records that a change of the election state writes before its own line."""
+"""The records that a change of the election state logs before its own line."""
 
 
 @dataclass(slots=True)
@@ -34,11 +34,11 @@ class Phase:
     Parameters
     ----------
     begin
-        Index of the record that shows the state entered.
+        The index of the record that shows that the member entered the state.
     end
-        Index of the record that ends it; the number of records if none does.
+        The index of the record that ends the phase; the number of records if none does.
     left_by
-        The change of state that ends it; none if the process, the election or the log ends.
+        The change of state that ends the phase; none if the process, the election or the log ends.
     """
 
     member_id: int
@@ -56,7 +56,7 @@ class Attempt:
     Parameters
     ----------
     reason
-        As the NEW_ELECTION line gives it; empty if there is no such line.
+        The reason in the NEW_ELECTION line; empty if there is no such line.
     outcome
         ``closed``, ``process ended``, ``new election`` or ``log ends``.
     """
@@ -81,11 +81,11 @@ class MemberTimeline:
     Parameters
     ----------
     times
-        Of the records, on the common clock, in ascending order.
+        The times of the records, on the common clock, in ascending order.
     offset_ns
-        The difference of the common clock from the member's clock.
+        The common clock minus the member's clock.
     lacks_start
-        Whether the log begins within a process.
+        Whether the log begins within a process, after its start.
     """
 
     member_id: int
@@ -103,19 +103,20 @@ class MemberTimeline:
         return Evidence(name, record.line, self.member_id, record.time_ns)
 
     def say(self, text: str, *places: int) -> Sentence:
-        """A sentence that the records at some indexes show."""
+        """A sentence with the records at ``places`` as evidence."""
         return Sentence(text, tuple(self.evidence(place) for place in places))
 
     def last_before(self, index: int) -> int:
-        """Index of the last record with a stamp before another one; the first if there is none."""
+        """The index of the last record with a stamp before another record; 0 if there is none."""
         place = index - 1
         while place > 0 and not is_stamped(self.records[place]):
             place -= 1
         return max(place, 0)
 
     def cause(self, index: int) -> int:
-        """Index of the last record before a change of state that the change itself did not write;
-        `NULL_VALUE` if that process has no such record.
+        """The index of the last record before a change of state that the change did not log itself.
+
+        `NULL_VALUE` if the process has no such record.
         """
         place = index - 1
         while place >= 0 and isinstance(self.records[place], _BESIDE):
@@ -131,9 +132,9 @@ class Timeline:
     Parameters
     ----------
     ids
-        Of the members that the logs name, those without a log included.
+        The ids of the members that the logs name, including those without a log.
     missing
-        Members without a log.
+        The members without a log.
     timeouts
         The timeouts in the files of the logs or the run, in ns by property.
     releases
@@ -141,7 +142,7 @@ class Timeline:
     ignored
         Names of files that resemble names of logs. These files are not read.
     earlier
-        How many clusters ran before in the same log.
+        The number of clusters that ran before in the same log.
     """
 
     members: dict[int, MemberTimeline]
@@ -157,7 +158,7 @@ class Timeline:
 
     @property
     def member_count(self) -> int:
-        """How many members the logs name."""
+        """The number of members that the logs name."""
         return len(self.ids)
 
     def last_line(self) -> Evidence:
@@ -167,7 +168,7 @@ class Timeline:
 
     @property
     def quorum(self) -> int:
-        """How many members are a quorum."""
+        """The number of members that are a quorum."""
         return quorum_size(self.member_count)
 
     @property
@@ -181,7 +182,7 @@ class Timeline:
         return max((one.times[-1] for one in self.members.values() if one.times), default=0)
 
     def merged(self, *kinds: type[records.Line]) -> list[tuple[int, int, int]]:
-        """Records of some kinds, in the order of the common clock: time, member, index."""
+        """The records of some kinds in the order of the common clock, as time, member and index."""
         if kinds not in self._merged:
             self._merged[kinds] = sorted(
                 (one.times[index], member_id, index)
@@ -192,11 +193,11 @@ class Timeline:
         return self._merged[kinds]
 
     def record(self, member_id: int, index: int) -> records.Line:
-        """The record at a place."""
+        """The record of a member at an index."""
         return self.members[member_id].records[index]
 
     def attempts(self) -> Iterator[Attempt]:
-        """All members' elections, by member."""
+        """The elections of all members, one member after the other."""
         for one in self.members.values():
             yield from one.attempts
 
@@ -211,9 +212,9 @@ def make_timeline(
     Parameters
     ----------
     logs
-        By member id.
+        The logs by member id.
     missing
-        Members without a log that the logs of others name.
+        The members without a log that the logs of others name.
     timeouts
         The timeouts in a file beside the logs, in ns by property.
     """
@@ -239,7 +240,7 @@ def make_timeline(
 
 
 def is_stamped(record: records.Line) -> bool:
-    """Whether the stamp of a record says when it was written."""
+    """Whether the stamp of a record shows when the record was written."""
     if not isinstance(record, records.TruncatedLine):
         return True
     return not isinstance(record, records.DamagedLine) and record.time_ns != 0
@@ -248,10 +249,10 @@ def is_stamped(record: records.Line) -> bool:
 def host_times(lines: Sequence[records.Line]) -> list[int]:
     """Give the times of a member's lines, on the clock that its host had first; they never fall.
 
-    After a reboot the host's clock counts from 0 again. The wall clocks of the headers before and
-    after the reboot then give the time between them.
+    After a host reboot, the host's clock counts from 0 again. The wall clocks of the headers before
+    and after the reboot then give the time between the headers.
     """
-    # Lines without a stamp may come first: they are as old as the first line that has one.
+    # Lines without a stamp may come first. They get the time of the first line that has a stamp.
     latest = next((one.time_ns for one in lines if is_stamped(one)), 0)
     header: tuple[int, int] | None = None
     shift_ns, times = 0, list[int]()
@@ -279,7 +280,7 @@ def _attempts(one: MemberTimeline) -> Iterator[Attempt]:
         if by is None and not outcome:
             continue
         if by is not None and attempt is None:
-            # Before 1.44 there is no NEW_ELECTION line, and elsewhere it may be missing.
+            # Releases before 1.44 print no NEW_ELECTION line. In other logs it may be missing.
             attempt = Attempt(one.member_id, "", index, index, "log ends")
         if attempt is not None and attempt.phases:
             attempt.phases[-1].end, attempt.phases[-1].left_by = index, by
@@ -298,7 +299,10 @@ def _attempts(one: MemberTimeline) -> Iterator[Attempt]:
 
 
 def ends_election(record: records.Line | None) -> str:
-    """The outcome of an election that a record ends; empty if it ends none. None ends a log."""
+    """The outcome of the election that a record ends; empty if it ends none.
+
+    ``None`` as the record is the end of the log.
+    """
     match record:
         case records.NewElection():
             return "new election"
@@ -313,7 +317,7 @@ def ends_election(record: records.Line | None) -> str:
 
 
 def is_heartbeat(record: records.Line) -> bool:
-    """Whether a record is of a kind that a working member writes all the time."""
+    """Whether a record is of a kind that a working member logs all the time."""
     return isinstance(record, records.AppendPosition | records.CommitPosition)
 
 
@@ -323,7 +327,7 @@ _Report = TypeVar("_Report", bound=records.AppendPosition | records.CanvassPosit
 def last_of_each(
     one: MemberTimeline, begin: int, end: int, *kinds: type[_Report]
 ) -> dict[int, tuple[int, _Report]]:
-    """The last message of some kinds from each member between two places of a log."""
+    """The last message of some kinds from each member between two indexes, with its index."""
     return {
         record.follower_member_id: (index, record)
         for index, record in enumerate(one.records[begin:end], begin)

@@ -24,11 +24,11 @@ from canvass.traces.timeouts import (
 
 _MS: Final = 1_000_000
 _SHOWN: Final = (ELECTION, STATUS, STARTUP_CANVASS, HEARTBEAT_TIMEOUT, HEARTBEAT_INTERVAL)
-"""The timeouts that say something about elections."""
+"""The timeouts that matter in elections."""
 _AFTER_BALLOTS: Final = ("CANVASS", "LEADER_LOG_REPLICATION")
-"""States that follow a ballot which was lost or won, not given up."""
+"""The states that follow a ballot that was lost or won, not given up."""
 _SAMPLES: Final = 64
-"""How many times of one timeout are measured; more change nothing."""
+"""The number of times that are measured for one timeout. More times do not change the result."""
 
 
 class Timeout(Record, frozen=True):
@@ -39,7 +39,7 @@ class Timeout(Record, frozen=True):
     source
         ``given``, ``measured`` or ``default``.
     evidence
-        The lines between which it was measured.
+        The lines between which the value was measured.
     """
 
     setting: str
@@ -49,8 +49,10 @@ class Timeout(Record, frozen=True):
 
 
 def find_timeouts(timeline: Timeline, given: Mapping[str, int]) -> dict[str, Timeout]:
-    """Give each timeout: the user's value, else the value in a file of the logs or the run, else
-    the value that lines show, else Aeron's default.
+    """Give the value of each timeout.
+
+    It is the user's value; else the value in a file beside the logs or in the run; else the value
+    that lines show; else Aeron's default.
     """
     named = {**timeline.timeouts, **given}
     measured = {
@@ -88,8 +90,9 @@ def _least(samples: Iterator[_Sample]) -> _Sample | None:
 
 
 def _ballots(timeline: Timeline) -> Iterator[_Sample]:
-    """Ballots without a majority, or with a majority that is not unanimous: both take the whole
-    election timeout.
+    """The durations of ballots without a majority, or with a majority that is not unanimous.
+
+    Both take the whole election timeout.
     """
     for attempt in timeline.attempts():
         one = timeline.members[attempt.member_id]
@@ -103,7 +106,7 @@ def _ballots(timeline: Timeline) -> Iterator[_Sample]:
 
 
 def _canvasses(timeline: Timeline) -> Iterator[_Sample]:
-    """First canvasses after a start that ended before every member had answered."""
+    """The durations of first canvasses after a start that ended before all members had answered."""
     for attempt in timeline.attempts():
         one = timeline.members[attempt.member_id]
         phase = next((p for p in attempt.phases if p.state == "CANVASS"), None)
@@ -117,7 +120,7 @@ def _canvasses(timeline: Timeline) -> Iterator[_Sample]:
 
 
 def _silences(timeline: Timeline) -> Iterator[_Sample]:
-    """The time from a leader's last message to the follower's ``leader heartbeat timeout``."""
+    """The times from a leader's last message to the follower's ``leader heartbeat timeout``."""
     for one in timeline.members.values():
         last: int | None = None
         for index, record in enumerate(one.records):
