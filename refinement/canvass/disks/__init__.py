@@ -1,7 +1,8 @@
-"""The files of Aeron members, read without Aeron: are they sound, who can lead. Start at `verdict`.
+"""The files of Aeron members, read without Aeron: whether they are sound, and who can lead.
 
-`files` opens, for reading only; `layouts`, `small_files`, `frames` and `log` read formats.
-`soundness` looks at one disk, `comparison` at several, `possible_leaders` plays the elections.
+Start at `verdict`. `files` opens files, for reading only. `layouts`, `small_files`, `frames` and
+`log` read the formats. `soundness` checks one disk, `comparison` compares several, and
+`possible_leaders` simulates the elections.
 
 What flows: folders of members in; findings, a verdict and options for the operator out. The package
 must not write to a disk, and must not know a trace.

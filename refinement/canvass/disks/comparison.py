@@ -63,10 +63,10 @@ class Proof(Record, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Several logs compared.
+    """The comparison of several logs.
 
-    ``agreed`` has the position up to which the logs of two members are the same, for each pair with
-    the lower id first. ``proofs`` has the furthest proofs of each member.
+    ``agreed`` has, for each pair of members with the lower id first, the position up to which their
+    logs are the same. ``proofs`` has the furthest proofs of each member.
     """
 
     logs: Mapping[int, RecordedLog]
@@ -114,13 +114,13 @@ def _proofs(disk: MemberDisk) -> Iterator[Proof]:
 
 
 def common_position(comparison: Comparison) -> int:
-    """The position up to which all logs are the same; 0 without two logs."""
+    """The position up to which all logs are the same; 0 if there are fewer than two logs."""
     members = sorted(comparison.logs)
     return min((comparison.agreement(members[0], j) for j in members[1:]), default=0)
 
 
 def member_logs(disks: Sequence[MemberDisk], comparison: Comparison) -> list[MemberLog]:
-    """The numbers of each member's log."""
+    """The `MemberLog` of each disk."""
     common = common_position(comparison)
     return [
         MemberLog(
@@ -211,7 +211,7 @@ def _differences_in_a_term(comparison: Comparison) -> dict[int, list[list[int]]]
 
 
 def _odd_one(groups: Sequence[Sequence[int]]) -> int:
-    """The one member that differs from several others that agree, or `ALL_MEMBERS`."""
+    """The only member that differs, if several others agree; else `ALL_MEMBERS`."""
     is_odd = len(groups) == 2 and len(groups[1]) == 1 < len(groups[0])
     return groups[1][0] if is_odd else ALL_MEMBERS
 
@@ -241,7 +241,7 @@ def _two_histories(comparison: Comparison) -> Iterator[Finding]:
 
 
 def _snapshots_beyond(disks: Sequence[MemberDisk]) -> Iterator[Finding]:
-    """Find snapshots at a position behind the end that another member has for their term."""
+    """Find snapshots beyond the position at which their term ends for another member."""
     ends: dict[int, tuple[LogEntry, MemberDisk]] = {}
     for disk in disks:
         for entry in disk.terms:
@@ -256,7 +256,7 @@ def _snapshots_beyond(disks: Sequence[MemberDisk]) -> Iterator[Finding]:
             if closed is None or taken.log_position <= closed[0].log_position:
                 continue
             if known is not None and known.log_position == closed[0].log_position:
-                continue  # The member's own recording log says it, too.
+                continue  # In the member's own recording log the term ends there, too.
             text = (
                 f"a snapshot was taken at {taken.log_position} of term {term}, which ends at "
                 f"{closed[0].log_position} for member {closed[1].member_id} "
@@ -314,7 +314,7 @@ def _loss(holders: int, unknown: int, quorum: int) -> tuple[Kind, str]:
 
 
 MAX_LINE: Final = 10_000
-"""Bytes of a line that are read at once: what is longer is no answer."""
+"""The most bytes of a line that are read. A longer line is no answer."""
 
 Key = tuple[int, int, int | None]
 """Session, timestamp, and the first eight bytes of the payload, or None if it is not given."""
@@ -343,8 +343,8 @@ def read_acknowledgements(path: Path) -> Acknowledgements:
     Raises
     ------
     DiskError
-        If the file cannot be read or has no answer, or if a line has not the form that the module
-        describes. The error names the line.
+        If the file cannot be read or has no answer, or if a line does not have the form that the
+        module describes. The error names the line.
     """
     decoder = msgspec.json.Decoder(Acknowledgement)
     entries: Counter[Key] = Counter()
@@ -389,7 +389,7 @@ class _Held:
                 self.positions.setdefault(key, position)
 
     def may_have_purged(self, key: Key, positions: Sequence[int]) -> bool:
-        """Whether the purged part can hold an entry, which other logs hold at ``positions``."""
+        """Whether the log's purged part can hold an entry that others hold at ``positions``."""
         if self.start == 0:
             return False
         if positions:
@@ -405,9 +405,9 @@ def check_acknowledgements(
     Notes
     -----
     Whole logs are compared: a request that was sent again counts once for each of its entries. A
-    purged log counts as a holder of an entry if another log holds the entry before the purged log's
-    start. If no log holds the entry, its timestamp decides: a purged log counts as a holder if no
-    retained message is older than the entry.
+    purged log counts as a holder of an entry if another log holds the entry at a position before
+    the start of the purged log. If no log holds the entry, its timestamp decides: a purged log
+    counts as a holder if none of its remaining messages is older than the entry.
     """
     held = {i: _Held(log) for i, log in sorted(comparison.logs.items())}
     quorum, unknown = quorum_size(member_count), member_count - disk_count

@@ -159,7 +159,7 @@ def load(files: MemberFiles, position: int) -> MemberDisk:
     files
         The paths of the files.
     position
-        The member id if neither the mark file nor the name of the folder has one.
+        The member id to use if neither the mark file nor the name of the folder has one.
     """
     disk = MemberDisk(position, files)
 

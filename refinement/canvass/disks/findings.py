@@ -18,11 +18,11 @@ class Kind(str, Enum):
     LOST = "LOST"
     """Committed or acknowledged entries are on fewer disks than a quorum."""
     DIVERGED = "DIVERGED"
-    """Two disks hold different entries where the protocol allows one."""
+    """Two disks hold different entries where the protocol allows only one."""
     DAMAGED = "DAMAGED"
     """A disk contradicts itself, or bytes on it are damaged."""
     UNREADABLE = "UNREADABLE"
-    """A file has not the format that its name says, or is of an unknown release."""
+    """A file does not have the format that its name promises, or is of an unknown release."""
     MISSING = "MISSING"
     """A file is missing, and a part of the disk could not be checked."""
     NOTE = "NOTE"
@@ -77,7 +77,7 @@ def printable(text: str) -> str:
 
 
 class DiskError(Exception):
-    """A file has not the format that its name says, or cannot be read.
+    """A file does not have the format that its name promises, or cannot be read.
 
     Parameters
     ----------

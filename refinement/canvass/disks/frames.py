@@ -24,7 +24,7 @@ from canvass.disks.small_files import Recording
 Mask = NDArray[np.bool_]
 
 _SMALL, _LARGE = 1 << 12, 1 << 19
-"""The bytes that are looked at together: few behind damage, which may be everywhere."""
+"""The bytes that are checked together. After damage they are few, as damage may be everywhere."""
 
 _PADDING, _DATA = range(2)
 _BEGIN, _END = 0x80, 0x40
@@ -35,7 +35,8 @@ _TERM_FIELDS: Final = 24
 _HEADED: Final = DATA_HEADER_LENGTH + 8
 """The bytes of a frame with the header of a message."""
 
-# Why a frame is damaged. In the first group the frames behind it cannot be found by its length.
+# The reasons why a frame is damaged. In the first group the length of the damaged frame does not
+# lead to the next frame.
 NO_FRAME: Final = "zeros stand where a frame should begin"
 BAD_LENGTH: Final = "the frame length is impossible"
 BEYOND: Final = "the frame reaches beyond its term or the end of the recording"
@@ -166,7 +167,7 @@ def next_frame(segment: Segment, recording: Recording, offset: int, limit: int) 
 
     Notes
     -----
-    The header of a frame has the frame's position. A payload is hardly mistaken for a frame.
+    The header of a frame has the frame's position, so a payload is hardly mistaken for a frame.
     """
     for begin, until in _windows(offset, limit):
         slots = np.arange(begin, until - DATA_HEADER_LENGTH + 1, FRAME_ALIGNMENT)
@@ -177,7 +178,7 @@ def next_frame(segment: Segment, recording: Recording, offset: int, limit: int) 
 
 
 def _misplaced(segment: Segment, recording: Recording, frames: Ints) -> dict[str, Mask]:
-    """Which frames have the header of no frame at their position, by the reason."""
+    """For each reason, the frames whose header is impossible at their position."""
     lengths, _, kinds, _ = _headers(segment, frames)
     half, term_length = frames >> 2, recording.term_buffer_length
     positions = segment.position + frames
@@ -210,12 +211,12 @@ class TermRun(
 
 @dataclass
 class Scan:
-    """The state of a scan, from window to window, and from segment to segment.
+    """The state of a scan, which goes on from window to window, and from segment to segment.
 
-    ``term`` is the leadership term of the last entry, ``entry_start`` the position of the
-    incomplete entry; each is -1 if there is none. ``version`` is the last schema version,
-    ``is_sound`` whether no frame was damaged so far, and ``openings`` has the terms that begin,
-    whose ends are not known yet.
+    ``term`` is the leadership term of the last entry, and ``entry_start`` the position of the
+    incomplete entry; each is -1 if there is none. ``version`` is the last schema version.
+    ``is_sound`` tells whether no frame has been damaged so far. ``openings`` has the terms that
+    begin; their ends are not known yet.
     """
 
     recording: Recording
@@ -257,7 +258,7 @@ class Scan:
         return reason, offset
 
     def _placed(self, segment: Segment, frames: Ints, limit: int, end: int) -> tuple[str, int]:
-        """The first frame with an impossible header; else the end of the frames."""
+        """The reason and the offset of the first impossible header; else the end of the frames."""
         lengths, aligned, _, _ = _headers(segment, frames)
         rules = {NO_FRAME: lengths == 0, **_misplaced(segment, self.recording, frames)}
         in_term = segment.position + frames & (self.recording.term_buffer_length - 1)
@@ -267,7 +268,10 @@ class Scan:
         return _first(rules, frames) or ("", end)
 
     def _content(self, segment: Segment, frames: Ints) -> tuple[str, int]:
-        """The first data frame with an impossible content, and what the ones before it say."""
+        """The reason and the offset of the first data frame with an impossible content, if any.
+
+        The terms, the last entry and the version of the frames before it are noted.
+        """
         if not len(frames):
             return "", 0
         lengths, aligned, _, flags = _headers(segment, frames)
@@ -286,7 +290,7 @@ class Scan:
         rules[BAD_FRAGMENT] = begins != np.append(self.entry_start < 0, ends[:-1])
         heads = segment.halves[np.stack([(frames >> 2) + 8, (frames >> 2) + 9])].astype(np.int64)
         template, schema = heads[0] >> 16 & 0xFFFF, heads[1] & 0xFFFF
-        # Entries of a consensus module extension are in a schema of its own.
+        # Entries of a consensus module extension have a schema of their own.
         own = begins & (schema == CLUSTER_SCHEMA_ID)
         rules[BAD_MESSAGE] = (begins & ~own & ((lengths < _HEADED) | (schema == 0))) | (
             own
@@ -315,7 +319,7 @@ class Scan:
         return found
 
     def _take(self, segment: Segment, frames: Ints, begins: Mask, ends: Mask) -> None:
-        """Note the begin of the last entry, if these frames do not complete it."""
+        """Note the begin of the last entry, if it is not complete at the end of these frames."""
         if len(frames):
             started = frames[begins[: len(frames)]]
             if len(started):
@@ -400,8 +404,8 @@ def session_messages(segment: Segment, offset: int, limit: int) -> Ints:
     Returns
     -------
     numpy.ndarray
-        For each: where the entry begins, session, timestamp, term, and the first eight bytes of the
-        payload, with zeros after a shorter payload.
+        For each message, the offset at which the entry begins, the session, the timestamp, the
+        term, and the first eight bytes of the payload, with zeros after a shorter payload.
     """
     frames = segment.sound_frames(offset, limit)
     lengths, _, kinds, flags = _headers(segment, frames)

@@ -18,7 +18,7 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.disks.findings import DiskError
 
 MAJOR_VERSION_SHIFT: Final = 16
-"""A semantic version is one number: major, minor and patch, eight bits each."""
+"""A semantic version is one number: major, minor and patch, with eight bits each."""
 
 CLUSTER_SCHEMA_ID: Final = 111
 NODE_STATE_SCHEMA_ID: Final = 112
@@ -170,7 +170,7 @@ RELEASES: Final = {12: "1.44-1.47", 13: "1.48", 14: "1.49", 15: "1.50", 16: "1.5
 
 
 def revision_of(schema_version: int) -> str:
-    """The revision of the spec for entries of a version of schema 111, or of no known version."""
+    """The revision of the spec for entries of a version of schema 111, known or not."""
     return "1.49" if NULL_VALUE < schema_version < FIRST_150_SCHEMA else "1.50"
 
 

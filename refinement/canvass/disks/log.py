@@ -41,10 +41,10 @@ MISSING_SEGMENT: Final = "the segment is missing"
 class Problem:
     """A damaged place: the log cannot be trusted from ``position`` to ``until``.
 
-    ``replay_end`` is the position at which a replay ends at the damage, or -1 if no replay ends
-    there. The archive ends a replay if the length, the type or the checksum of a frame is wrong;
-    the whole block is not replayed. The consensus module ends a replay at a message without a
-    schema; then ``at_message`` is true.
+    ``replay_end`` is the position at which a replay ends because of the damage, or -1 if no replay
+    ends there. The archive ends a replay if the length, the type or the checksum of a frame is
+    wrong; it sends nothing of the whole block. The consensus module ends a replay at a message
+    without a schema; then ``at_message`` is true.
     """
 
     file: str
@@ -122,7 +122,7 @@ class RecordedLog:
         return False
 
     def parts(self, start: int, end: int) -> Iterator[tuple[Segment, int, int]]:
-        """The segments between two positions up to a gap, each with the offsets to read."""
+        """The segments from ``start`` to ``end`` or to a gap, each with the offsets to read."""
         length = self.recording.segment_file_length
         while start < end:
             base = self.base(start)
@@ -248,7 +248,7 @@ def _check(log: RecordedLog, scan: Scan) -> None:
             _keep(log, problem)
             position = problem.until
             if reason != frames.BAD_CHECKSUM:
-                # Behind the gap, the term and the entry are unknown.
+                # After the gap, the term and the entry are unknown.
                 scan.term = scan.entry_start = NULL_VALUE
     if scan.entry_start >= 0 and not log.problems:
         reason = "the last message is not complete: some of its fragments are missing"
@@ -259,7 +259,7 @@ def _check(log: RecordedLog, scan: Scan) -> None:
 def _keep(log: RecordedLog, problem: Problem) -> None:
     log.sound_end = min(log.sound_end, problem.position)
     if len(log.problems) == MAX_PROBLEMS:
-        # The last place kept covers all later ones: no replay may seem to pass them.
+        # The last place that is kept covers all later ones, so no replay seems to pass them.
         last = log.problems.pop()
         ends = max(last.replay_end, problem.replay_end)
         problem = replace(last, until=problem.until, replay_end=ends, at_message=False)

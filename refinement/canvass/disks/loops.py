@@ -17,12 +17,12 @@ _Loop = TypeVar("_Loop", bound=Callable[..., object])
 
 
 def _compiled(loop: _Loop) -> _Loop:
-    """Compile a loop at its first call; without numba it stays as it is."""
+    """Compile a loop at its first call. Without numba, the loop stays as it is."""
 
     @cache
     def machine_code() -> Callable[..., object]:
         try:
-            import numba  # Takes 50 MiB and half a second.
+            import numba  # The import takes 50 MiB and half a second.
         except ImportError:
             return loop
         return cast(_Loop, numba.njit(cache=True, nogil=True)(loop))

@@ -1,9 +1,9 @@
 """The possible leaders: the disks are initial states of the model, and each quorum elects.
 
 The members run the protocol core in a simulated world in which every message arrives and no member
-fails. For each quorum, and each member of it, one election is simulated in which only the deadlines
-of this member pass. The model knows neither the start position of an archive's recording nor
-damaged frames; this module has rules for them.
+fails. For each quorum, and for each of its members, one election is simulated in which only the
+deadlines of this member pass. The model knows neither the start position of an archive's recording
+nor damaged frames; this module has its own rules for them.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ from canvass.simulation.world import (
 )
 
 MAX_MEMBERS: Final = 7
-"""The largest cluster of which all quorums are tried; else only the smallest and the whole."""
+"""The largest cluster of which all quorums are tried. Of larger ones, only the smallest quorums and
+the set of all members that start are tried."""
 ROUNDS: Final = 400
 """The number of rounds after which an election is stopped. An election takes 10 to 40."""
 MAX_TERMS: Final = 500
-"""The greatest number of terms with which elections are simulated; each term is replayed."""
+"""The greatest number of terms with which elections are simulated, because each is replayed."""
 
 
 class Truncation(Record, frozen=True):
@@ -59,8 +60,8 @@ class Truncation(Record, frozen=True):
 class Leadership(Record, frozen=True):
     """The consequences if a member leads.
 
-    ``quorums`` has the sets of members with which it can win. ``refused`` has the reason for each
-    other set. ``stuck`` has the members that then do not join, with the reason.
+    ``quorums`` has the sets of members with which it can win. ``refused`` has each other set, with
+    the reason why it cannot win. ``stuck`` has the members that do not join it, with the reason.
     """
 
     leader_member_id: int
@@ -267,7 +268,7 @@ class Explorer:
         Notes
         -----
         After a replay that ended early, the log term of a follower is the last term that it has
-        replayed (hazard HZ6). If the leader therefore has it truncate the damage, it joins.
+        replayed (hazard HZ6). If the leader makes it truncate the damage because of that, it joins.
         """
         disk = self.disks.get(member)
         if disk is None or disk.log is None or disk.last_term is None:
@@ -320,7 +321,7 @@ class Explorer:
         return stuck
 
     def _cannot_follow(self, member: int, leader: int, log: Log) -> str:
-        """The reason outside of the model why a member cannot follow a leader, or empty."""
+        """The reason, from outside the model, why a member cannot follow a leader, or empty."""
         disk, source = (
             self.disks.get(member),
             self.disks[leader].log if leader in self.disks else None,
@@ -420,7 +421,7 @@ def model_log(disk: MemberDisk) -> Log:
 
     Notes
     -----
-    The entries have the terms. Where entries are purged or damaged, the recording log has them.
+    The entries show the terms. Where entries are purged or damaged, the recording log shows them.
     """
     end = disk.end
     log: Log = ()

@@ -48,7 +48,7 @@ class LogEntry(Record, frozen=True):
 
 
 def read_recording_log(file: str, data: Bytes) -> tuple[LogEntry, ...]:
-    """Read all entries but removed ones, in the order of the file.
+    """Read all entries except removed ones, in the order of the file.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def _version(version: int) -> str:
 
 
 OLD_ALIGNMENT: Final = 1024
-"""The alignment of catalogs whose header has none."""
+"""The alignment of catalogs whose header does not name it."""
 
 MIN_TERM_LENGTH: Final = 1 << 16
 MAX_TERM_LENGTH: Final = 1 << 30

@@ -27,10 +27,10 @@ _SEVERAL_RECORDINGS: Final = "the member does not start: all terms must have one
 _REFUSES: Final = "the archive refuses to start"
 _NEXT_ID: Final = f'{_REFUSES}: "invalid nextRecordingId"'
 _FATAL: Final = (NO_START, _NO_RECORDING, _NOT_LOADED, _NO_PART, _SEVERAL_RECORDINGS, _REFUSES)
-"""Consequences that keep a member from starting, or begin so."""
+"""The beginnings of the consequences that keep a member from starting."""
 
 ACTIVE_MS: Final = 10_000
-"""A mark file that was updated this recently counts as active, as for Aeron itself."""
+"""A mark file that was updated within this time counts as active, as in Aeron itself."""
 
 
 def check(disk: MemberDisk, now_ms: int = NULL_VALUE) -> list[Finding]:
@@ -99,7 +99,7 @@ def _recording_log(disk: MemberDisk) -> Iterator[Finding]:
 
 
 def _node_state(disk: MemberDisk) -> Iterator[Finding]:
-    """A leader has stored its candidate term before it opens the term."""
+    """Check the candidate term: a leader has stored it before it opens the term."""
     if disk.log is None or any(one.file == disk.path(NODE_STATE) for one in disk.findings):
         return
     led = [run.term for run in disk.log.terms if run.leader == disk.member_id]
@@ -336,7 +336,7 @@ def _log(disk: MemberDisk) -> Iterator[Finding]:
 
 
 def _segments(disk: MemberDisk, log: RecordedLog) -> Iterator[Finding]:
-    """Segments that are missing at the end of the log, or have an impossible name."""
+    """Find segments that are missing at the end of the log, or that have an impossible name."""
     one = log.recording
     for position, path in sorted(disk.files.segments.get(one.recording_id, {}).items()):
         if (position - one.first_segment) % one.segment_file_length:
@@ -406,12 +406,12 @@ def _terms_against_log(disk: MemberDisk) -> Iterator[Finding]:
 
 
 def _terms_beyond(disk: MemberDisk, log: RecordedLog) -> Iterator[Finding]:
-    """Find terms that are in the log and not in the recording log.
+    """Find terms that are in the log, but not in the recording log.
 
     Notes
     -----
-    A follower writes the entry when it has replicated the term. If it is stopped before, one entry
-    is missing. A leader writes the entry before it opens its term.
+    A follower writes the entry of a term when it has replicated the term. If it is stopped before
+    that, one entry is missing. A leader writes the entry before it opens its term.
     """
     if disk.recording_log is None:
         return

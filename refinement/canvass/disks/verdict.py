@@ -89,7 +89,10 @@ def _repair(
 
 
 def _held(comparison: Comparison, disk: MemberDisk, agreed: int, until: int) -> str:
-    """Say which other disks hold a member's log up to a position, and go on to another."""
+    """Say which other disks hold a member's log up to ``until``.
+
+    Their logs are the same as the member's up to ``agreed``, and sound up to ``until``.
+    """
     others = [
         i
         for i in comparison.holders(disk.member_id, agreed)
@@ -102,7 +105,8 @@ def _held(comparison: Comparison, disk: MemberDisk, agreed: int, until: int) -> 
 def _start(outlook: Outlook) -> Iterator[Option]:
     """Name the members to start first. A set is safe if all quorums within it are safe.
 
-    A slow member takes no part in an election although it was started.
+    A smaller quorum may elect, because a slow member that was started may take no part in the
+    election.
     """
     winners: dict[tuple[int, ...], list[Leadership]] = {}
     for one in outlook.leaderships:
@@ -232,7 +236,7 @@ class DisksVerdict(Record, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """0 sound, 1 something lost, diverged or damaged, 2 unreadable, 3 incomplete."""
+        """The exit code: 0 sound, 1 lost, diverged or damaged, 2 unreadable, 3 incomplete."""
         codes = {SOUND: 0, Kind.UNREADABLE.value: 2, INCOMPLETE: 3}
         return codes.get(self.verdict, 1)
 
@@ -269,14 +273,14 @@ def assess(
     Parameters
     ----------
     folders
-        One for each member, or one that has a folder for each.
+        One folder for each member, or one folder that has a folder for each member.
     lost
-        Members whose disks are lost. Their folders are not assessed.
+        The members whose disks are lost. Their folders are not assessed.
     member_count
-        The number of members of the cluster. By default the members that are given, lost, or named
-        in the logs as leaders.
+        The number of members of the cluster. By default, the number of members that are given,
+        lost, or named in the logs as leaders.
     client
-        A file of the answers to clients, see `canvass.disks.comparison`.
+        A file with the answers to clients, see `canvass.disks.comparison`.
     now_ms
         The current time in milliseconds, to notice running members; -1 omits this check.
 
@@ -329,7 +333,7 @@ def assess(
 def _member_ids(
     disks: Sequence[MemberDisk], lost: Sequence[int], member_count: int | None
 ) -> list[int]:
-    """The ids of the members that are given, lost, or leaders in a log; then free ids."""
+    """The ids of members that are given, lost, or leaders in a log. Free ids fill up the number."""
     ids = {disk.member_id for disk in disks}
     for disk in disks:
         if disk.log is not None:
@@ -354,7 +358,7 @@ def _member_ids(
 def _absent(
     disks: Sequence[MemberDisk], member_ids: Sequence[int], lost: Sequence[int]
 ) -> list[Finding]:
-    """Name the members whose disks were neither given nor lost."""
+    """Name the members whose disks are neither given nor lost."""
     there = {disk.member_id for disk in disks}
     return [
         Finding(
