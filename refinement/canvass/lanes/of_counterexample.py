@@ -142,7 +142,7 @@ def state_part(state: Tree, variable: str, name: str) -> Any:
 
 
 def _violates(claim: str) -> str:
-    """Put the verb first: a narrow lane breaks the line after it."""
+    """Write the violation with the verb first: a narrow lane breaks the line after the verb."""
     name = claim.removesuffix(" is violated")
     return claim if name == claim else f"violates {name}"
 
@@ -166,7 +166,7 @@ def is_cluster(state: Tree) -> bool:
 
 
 def action_name(action: str) -> str:
-    """Name the member's action of an action of the cluster, without arguments."""
+    """Name the action of the member in an action of the cluster, without arguments."""
     return action_title(action).partition("(")[0]
 
 
@@ -184,7 +184,7 @@ def _is_restart(action: str) -> bool:
 def is_received(action: str, gone: int) -> bool:
     """Tell whether a step received the last of the ``gone`` messages that left a channel.
 
-    The other messages that left were lost. A restart and a loss receive none.
+    The other messages that left were lost. A restart and a loss receive no message.
     """
     return gone > 0 and not _is_restart(action) and not action.startswith(LOSE)
 

@@ -50,7 +50,7 @@ def causal_order(
 
     Notes
     -----
-    Takes the time of sorting all events.
+    The time is that of sorting all events.
     """
     sendable = {sent for sending in sends for sent in sending}
     sent: set[Hashable] = set()
@@ -68,7 +68,7 @@ def causal_order(
         wanted = receives[row]
         if wanted is None or wanted in sent or wanted not in sendable or force:
             blocked.discard(lane)
-            # With equal times lanes alternate, so lanes without clocks advance together.
+            # If times are equal, lanes alternate, so lanes without clocks advance together.
             heappush(ready, (time[row], row - starts[lane], lane))
         else:
             blocked.add(lane)
@@ -203,7 +203,7 @@ class RunLanes:
             place = -heappop(heap)
             found.append(self.rows[place])
             for cause in self._causes(self.rows[place]):
-                # In a circle a cause may come later; it is left out.
+                # In a circle, a cause may come after its effect. It is left out.
                 if self.place[cause] < place and self.place[cause] not in seen:
                     seen.add(self.place[cause])
                     heappush(heap, -self.place[cause])

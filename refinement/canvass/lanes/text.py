@@ -31,9 +31,10 @@ Style: TypeAlias = Literal["", "dim", "title", "bad", "fault", "message"]
 Line: TypeAlias = list[tuple[str, Style]]
 
 MIN_WIDTH: Final = 18
-"""Minimum width of a lane: an action's name fits."""
+"""Minimum width of a lane: the names of actions fit into it."""
 _MAX_ROWS: Final = 9
-"""Rows of a message's contents; a narrower lane shows the first fields and how many there are."""
+"""Maximum rows of a message's contents. If that is too few, the first fields and their number are
+shown."""
 _FIELD: Final = re.compile(r", (?=[A-Za-z]+=)")
 
 
