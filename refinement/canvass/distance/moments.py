@@ -1,11 +1,11 @@
 """The moments of a recorded run, and the moment at which members start on their disks.
 
 A run does not record the term of each byte of a log. `_Replay` derives the terms: it reads the
-events in the order of causes of `canvass browse`, and copies entries from the leader that a member
-follows. The terms of older bytes come from the member's recording log.
+events in the order of causes, as `canvass browse` shows them, and copies entries from the leader
+that a member follows. The terms of older bytes come from the member's recording log.
 
-A search takes seconds, and a cluster is near a loss for milliseconds. `RunMoments.exposed_every`
-chooses the events to search from, by logs and reports alone.
+A search takes seconds, but a cluster is near a loss only for milliseconds. So
+`RunMoments.exposed_every` chooses the events from which to search, by logs and reports alone.
 """
 
 from __future__ import annotations
@@ -74,8 +74,9 @@ class Exposure(NamedTuple):
     Parameters
     ----------
     counted_too_far
-        How far the quorum position that a leader or candidate counts is beyond the one that the
-        reporters share with its log, in bytes: see finding HZ1.
+        A leader or candidate computes a quorum position from the reports of others. This is the
+        number of bytes by which it exceeds the quorum position up to which the logs of the
+        reporters are the same as its own log: see finding HZ1.
     unsettled
         Number of members that lack committed bytes, or are in an election.
     without
@@ -102,7 +103,7 @@ class RunMoments:
     Attributes
     ----------
     begins
-        The members that the run has from the first step on, or that took none.
+        The members of which the run has the first step, and those that took no step.
 
     Raises
     ------
@@ -139,7 +140,10 @@ class RunMoments:
         return None if row is None else self.lanes.place[row]
 
     def exposed_every(self, period_ns: int) -> list[tuple[int, Exposure]]:
-        """Give place and exposure of the last of the most exposed events of each period."""
+        """Give, for each period, the place and the exposure of its most exposed event.
+
+        If several are equally exposed, it is the last one.
+        """
         time = self.loaded.columns.time_ns
         replay = _Replay(self)
         found, until = list[tuple[int, Exposure]](), None
@@ -169,7 +173,7 @@ class RunMoments:
         Raises
         ------
         UnknownState
-            If a member has no event before the moment, and the run does not begin with it.
+            If a member has no event before the moment, and the run lacks its first steps.
         """
         replay = _Replay(self)
         done = -1
@@ -253,13 +257,13 @@ class _Replay:
         return quorum_position(noted, count) - quorum_position(shared, count)
 
     def _shared(self, log: Log, j: int) -> int:
-        """Give the position up to which two logs agree; `UNBOUNDED` if one is a prefix."""
+        """Give the position up to which two logs agree; `UNBOUNDED` if either is a prefix."""
         theirs = self._logs[j]
         shared = agreement(log, theirs)
         return UNBOUNDED if shared == min(length(log), length(theirs)) else shared
 
     def _recorded(self, i: int, row: int, log: Log, recorded: int) -> Log:
-        """Extend a log to ``recorded`` with the log of its leader, else by its recording log."""
+        """Extend a log to ``recorded`` from the log of its leader, else from its recording log."""
         last = self._last[i]
         if last is not None:
             _, _, _, role, election, leader, term, module_term = self._run._cells[last]

@@ -55,7 +55,7 @@ class DistanceReport(Struct, frozen=True, rename="camel"):
 
 
 def distance_text(report: MomentReport) -> str:
-    """Write the distance from a moment, and the bytes that reports are counted too far."""
+    """Write the distance from a moment, and by how many bytes reports are counted too far."""
     return found_text(report) + counted_text(report)
 
 
@@ -80,7 +80,7 @@ def faults_text(report: MomentReport | Distance) -> str:
 
 
 def counted_text(report: MomentReport) -> str:
-    """Write how many bytes reports are counted too far; empty if they are not."""
+    """Write by how many bytes reports are counted too far; empty if they are not."""
     if not report.counted_too_far:
         return ""
     return f"; reports are counted {report.counted_too_far:,} bytes too far"

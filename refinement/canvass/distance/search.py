@@ -52,7 +52,7 @@ class Moment:
         The state of each member; a member without an event is stopped and has an empty disk.
     under_way
         Messages that were sent and arrive later, in the order of sending. A message that never
-        arrives in the run counts as lost.
+        arrives in the run counts as lost, and is not among them.
     logs
         The recorded log of each member.
     committed
@@ -74,9 +74,10 @@ class Moment:
     def without_repeats(self) -> Moment:
         """Give the moment without messages that a later message in their channel replaces.
 
-        Members repeat reports of positions. A later message replaces an earlier one if it is equal,
-        or if it is an equal report of a greater position. An imported run has hundreds of reports
-        under way, because an inferred send is at the earliest step that can have sent it.
+        Members repeat reports of positions. A later message replaces an earlier one if the two are
+        equal, or if they are reports that differ only in the position and the later position is
+        greater. An imported run has hundreds of reports under way, because an inferred send is
+        placed at the earliest step that can have sent it.
         """
         kept: list[UnderWay] = []
         greatest: dict[Hashable, int] = {}
@@ -95,7 +96,10 @@ class Moment:
         return small, {rank: position for position, rank in ranked.items()}
 
     def renamed(self, rename: Callable[[str, int], int]) -> Moment:
-        """Give the moment with other numbers; ``rename`` gives them for the names of fields."""
+        """Give the moment with other numbers.
+
+        ``rename`` takes the name of a field and its number, and gives the new number.
+        """
 
         def log_of(log: Log) -> Log:
             return tuple(
@@ -138,7 +142,7 @@ class Moment:
         return max((*map(length, self.logs), *written, 0))
 
     def constants(self) -> dict[str, Any]:
-        """Give the constants of `MCFrom.tla` that follow from this moment, made by `small`."""
+        """Give the constants of `MCFrom.tla` for this moment, which must be made by `small`."""
         everybody = frozenset(range(self.rules.member_count))
         return {
             "Candidates": everybody,
@@ -150,7 +154,7 @@ class Moment:
         }
 
     def value(self) -> dict[str, Any]:
-        """Give the cluster as a value of the spec, of a moment made by `small`."""
+        """Give the cluster as a value of the spec. The moment must be made by `small`."""
         count = range(self.rules.member_count)
         return {
             "member": {i: _state_value(one) for i, one in enumerate(self.members)},
@@ -172,9 +176,9 @@ class Moment:
 def together(
     moments: Sequence[Moment], positions: Iterable[int] = ()
 ) -> tuple[list[Moment], dict[int, int]]:
-    """Give moments with the ranks of all their positions and terms; and the rank of each position.
+    """Replace the positions and terms of all moments by ranks, and give the rank of each position.
 
-    ``positions`` are further ones to rank.
+    ``positions`` are further positions to rank.
     """
     found: dict[NumberKind, set[int]] = {NumberKind.TERM: set(), NumberKind.POSITION: {*positions}}
 
@@ -293,7 +297,7 @@ def search(
     with TemporaryDirectory(prefix="canvass-distance-") as folder:
         result = check(
             *given(root / f"{MODULE}.tla", config, constants, Path(folder)),
-            workers=1,  # With several, the behaviour found may not be a shortest one.
+            workers=1,  # With several workers, the behaviour may not be a shortest one.
             heap_mib=HEAP_MIB,
             stack_mib=STACK_MIB,
             timeout_s=bounds.seconds,
