@@ -23,7 +23,8 @@ from canvass.proof.sany import Apply, Module, ModuleError, read_module
 from canvass.proof.smt import Formula, Function, Relation, State, Translation, actions_of
 
 LIMIT: Final = 2_000_000_000
-"""Z3's own steps for one obligation; the longest proof of the shipped modules takes a tenth."""
+"""Z3's limit of steps for one obligation; the longest proof of the shipped modules needs a tenth.
+"""
 PROOFS: Final = "proofs.json"
 """The modules that are proved, and the lemmas that their steps use; null: all lemmas."""
 SIZES: Final = (2, 3)
@@ -38,16 +39,16 @@ class Uses(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     together : list of str
-        Lemmas that are proved from each other, in every step that ``steps`` does not name.
+        Lemmas that are used to prove each other, in every step that ``steps`` does not name.
     steps : dict
-        For a lemma or property, and a step, the lemmas used.
+        For a lemma or property, and a step, the lemmas that its proof uses.
     """
 
     together: list[str] = []
     steps: dict[str, dict[str, list[str]]] = {}
 
     def of(self, step: str, goal: str) -> set[str]:
-        """The lemmas for one obligation."""
+        """The lemmas that the proof of one obligation uses."""
         named = self.steps.get(goal, {}).get(step)
         if named is not None:
             return {goal, *named}
@@ -59,7 +60,7 @@ class Uses(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Counterexample(msgspec.Struct, frozen=True):
-    """A step of a small instance from a state with all lemmas used, after which one is false.
+    """A step of a small instance: all lemmas hold before it, and one is false after it.
 
     Values are texts in TLA+; elements are named by their set and their place in its order.
     """
@@ -84,7 +85,7 @@ class Proof(msgspec.Struct, frozen=True):
     seconds : float
         Elapsed time.
     counterexample : Counterexample or None
-        Of a refuted obligation.
+        The counterexample of a refuted obligation.
     """
 
     step: str
@@ -97,9 +98,9 @@ class Proof(msgspec.Struct, frozen=True):
 class Obligation:
     """One implication: hypotheses about the state before a step, and a goal after it.
 
-    Each has a translation of its own, so its outcome depends on no other. With ``size`` it is
-    about an instance with so many elements in each constant set. It has all lemmas as hypotheses
-    then, so a counterexample is one to induction.
+    Each has its own translation, so its outcome does not depend on other obligations. With ``size``
+    it is about an instance with this number of elements in each constant set. `refute` then gives
+    it all lemmas as hypotheses, so that a counterexample is a counterexample to induction.
     """
 
     def __init__(
@@ -260,7 +261,7 @@ def prove(
 def _outcomes(
     module: Module, uses: Uses | None, chosen: list[tuple[str, str]], processes: int
 ) -> Iterator[Proof]:
-    # Z3 goes another way if it has proved something before: each obligation has a new process.
+    # Z3 searches differently after an earlier proof, so each obligation has a new process.
     context = get_context("forkserver")
     context.set_forkserver_preload([__name__])
     with ProcessPoolExecutor(min(processes, len(chosen)), context, max_tasks_per_child=1) as pool:

@@ -45,8 +45,8 @@ class Parameter:
 class Apply:
     r"""A built-in operator, or a definition of the module if ``is_defined``.
 
-    ``operator`` is the operator as one types it (``/\``, ``\cup``, ``'``), or a name in words for
-    one without a sign of its own: ``tuple``, ``set``, ``apply``, ``except``, ``if``, ``at``.
+    ``operator`` is the operator as it is typed (``/\``, ``\cup``, ``'``). An operator without a
+    sign has a name in words: ``tuple``, ``set``, ``apply``, ``except``, ``if``, ``at``.
     """
 
     operator: str

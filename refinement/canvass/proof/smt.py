@@ -1,14 +1,14 @@
 r"""From a module's tree to formulas of Z3, for any number of elements of each constant set.
 
 * A constant set, such as ``Members``, is a sort without any known element.
-* A variable is what ``TypeOK`` says: a relation (``v \subseteq (A \X B)``, ``v \subseteq A``) or
-  a function (``v \in [A -> B]``).
-* A sort with ``<`` is a total order. An integer of that sort is its least element, so a sort has
-  one integer at most. There is no arithmetic.
+* ``TypeOK`` gives the type of a variable: a relation (``v \subseteq (A \X B)``,
+  ``v \subseteq A``) or a function (``v \in [A -> B]``).
+* A sort with ``<`` is a total order. An integer of that sort is its least element, so a module may
+  use at most one integer of a sort. There is no arithmetic.
 * ``x \in Q`` for an element ``Q`` of a sort, such as ``Quorums``, is a relation of its own.
 
 An action is a conjunction of guards and of one ``v' = e`` or ``UNCHANGED`` for each variable. The
-state after it is not a set of unknowns: it is those expressions over the state before.
+state after it has no unknowns of its own: its values are these expressions over the state before.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Translation:
     # Actions.
 
     def _take(self, expression: Expression, scope: Scope, before: State, found: Action) -> None:
-        """Add a conjunct of an action to what is found of it."""
+        """Add a conjunct to the parameters, the guards or the next state of an action."""
         match expression:
             case Apply("/\\", parts):
                 for part in parts:
@@ -304,7 +304,7 @@ class Translation:
         )
 
     def alike(self, a: Value, b: Value) -> tuple[Value, Value]:
-        """Both values, where an integer beside a term has become a term of the same sort."""
+        """Both values; if one is an integer and the other a term, both as terms of one sort."""
         if isinstance(a, int) and isinstance(b, z3.ExprRef):
             return self._number(a, b.sort()), b
         if isinstance(b, int) and isinstance(a, z3.ExprRef):

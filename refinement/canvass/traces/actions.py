@@ -1,8 +1,8 @@
 """The actions: each TLA+ operator that is a step of a member, with the inputs that it reads.
 
-This table is the list of actions in traces. A trace has the name of the TLA+ operator; the Python
+This table is the list of actions in traces. A trace has the name of the TLA+ operator. The Python
 function has the name of the enum member in lower case (`canvass.cluster.names.action_name`). The
-core says what an action does.
+core defines what an action does.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The layout follows from the values of `canvass.cluster`, so that a new field there becomes a new
 column. `canvass.traces.columns` has the arrays, `canvass.traces.arrow` the Arrow schema.
 
-Codes are indexes into the tuples below. -1 means none everywhere. The limits protect readers
+Codes are indexes into the tuples below. Everywhere -1 means none. The limits protect readers
 against hostile input. Runs that canvass records stay far below them.
 """
 
@@ -24,37 +24,37 @@ from canvass.cluster.messages import MIN_INT as MIN_INT
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 
 MAX_LINE_BYTES: Final = 1 << 20
-"""An event with nine members and a long recording log takes about 20 KiB. Readers keep a whole line
-in memory.
+"""The longest line. Readers keep a whole line in memory. An event with nine members and a long
+recording log takes about 20 KiB.
 """
 
 MAX_STRING_LENGTH: Final = 1 << 16
-"""Characters. No field needs a longer text, and reports print it."""
+"""The most characters of a text. No field needs a longer text, and reports print texts."""
 
 MAX_SENDS: Final = 1 << 10
-"""Messages sent in one step. A leader sends a few to each of eight peers."""
+"""The most messages sent in one step. A leader sends a few to each of eight peers."""
 
 
 MAX_LOG_CHECKSUMS: Final = 1 << 10
-"""Witnessed positions of one event."""
+"""The most log checksums of one event."""
 
 MAX_SOURCE_LINES: Final = 1 << 12
-"""Log lines that one imported event accounts for."""
+"""The most log lines that one imported event accounts for."""
 
 MAX_RUNS: Final = 1_000_000
-"""Run folders in one corpus folder. More runs belong in a Parquet data set, as readers keep the
-whole listing of a folder in memory.
+"""The most run folders in one corpus folder. More runs belong in a Parquet data set, since readers
+keep the whole listing of a folder in memory.
 """
 
 MAX_RUN_JSON_BYTES: Final = 1 << 20
-"""Readers keep the whole ``run.json`` in memory."""
+"""The largest ``run.json``. Readers keep all of it in memory."""
 
 MAX_METADATA_BYTES: Final = 1 << 27
-"""Footer of a Parquet file: 300 bytes for each run in it."""
+"""The largest footer of a Parquet file. It has 300 bytes for each run in the file."""
 
 MAX_ID_DIGITS: Final = 15
-"""Digits of the running number of a message id; the number then fits the low 50 bits of the id's
-code in columns.
+"""The most digits of the running number of a message id. Such a number fits into the low 50 bits of
+the id's code in columns.
 """
 
 
@@ -119,11 +119,11 @@ LOG_COLUMNS: Final = TermEntry.__struct_fields__
 """Columns of one entry of the recording log."""
 
 CHECKSUM_COLUMNS: Final = ("position", "checksum")
-"""Columns of one log checksum; the checksum's 64 bits are read as a signed integer."""
+"""Columns of one log checksum. The 64 bits of the checksum are read as a signed integer."""
 
 
 class NumberKind(IntEnum):
-    """The meaning of a number: how a renaming that keeps a step valid may change the number."""
+    """The kind of a number. It decides how a renaming that keeps a step valid may change it."""
 
     TERM = 0
     POSITION = 1
@@ -175,18 +175,19 @@ FLAG_COLUMNS: Final = frozenset(
 """Columns of input, state and member record that hold truth values, 0 and 1."""
 
 ID_BITS: Final = 50
-"""Low bits of the code of a message id, which hold the running number; the sender is above them."""
+"""The number of low bits of a message id's code that hold the running number. The higher bits hold
+the sender."""
 assert 10**MAX_ID_DIGITS <= 1 << ID_BITS
 
 
 def message_id_code(message_id: str) -> int:
     """Return the code of a message id: the running number in the low 50 bits, the sender above.
 
-    ``"1:42"`` becomes ``(1 << 50) | 42``; the empty id of no message becomes -1.
+    ``"1:42"`` becomes ``(1 << 50) | 42``. The empty id, for no message, becomes -1.
     """
     if not message_id:
         return NONE
-    # The sender is one digit, as a cluster has nine members at most.
+    # The sender is one digit, because a cluster has at most nine members.
     return int(message_id[0]) << ID_BITS | int(message_id[2:])
 
 

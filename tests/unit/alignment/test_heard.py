@@ -11,7 +11,7 @@ from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import CommitPosition
 from canvass.traces.alignment.driven_member import DrivenMember, RunStep
 from canvass.traces.alignment.possible_steps import TICKS
-from canvass.traces.alignment.replay import heard_of, is_reported_by_quorum
+from canvass.traces.alignment.replay import is_reported_by_quorum, reporters_to
 from support.aeron_runs import FINDING, SAMPLES, aligned, lines_of, write_logs
 
 LOGS = pytest.mark.parametrize("path", [FINDING, *SAMPLES], ids=lambda path: path.name)
@@ -59,7 +59,7 @@ def test_a_commit_position_that_came_before_the_report_counts_an_older_term(tmp_
 @LOGS
 def test_an_announcement_counts_nobody_that_is_not_heard_of(path: Path) -> None:
     announcements = [
-        (step.given.active, heard_of(live.member_id, before))
+        (step.given.active, reporters_to(live.member_id, before))
         for live, before, step in steps_of(path)
         if step.sends
         and before.role is Role.LEADER

@@ -87,8 +87,8 @@ def test_a_line_that_something_else_needs(member_id: int, at: int, tmp_path: Pat
 def test_a_block_with_the_end_of_an_election(
     path: Path, member_id: int, at: int, count: int, tmp_path: Path
 ) -> None:
-    """A snapshot or a termination long after it cannot be met: that line is not false, and does not
-    stand in another's place.
+    """A snapshot or a termination long after it cannot be matched: that line is not false, and does
+    not stand in another's place.
     """
     summary = said_of(without(captured(path), member_id, at, count), tmp_path / "run")
 

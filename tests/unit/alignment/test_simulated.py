@@ -78,8 +78,8 @@ def assert_true(found: Aligned, logs: SimulatedLogs) -> None:
 
 
 def assert_explained(options: Options, folder: Path) -> None:
-    """Every line is met by steps of the spec, and the checker says of them what it says of what was
-    really done.
+    """Every line is matched with steps of the spec, whose verdict is that of the steps that were
+    really taken.
     """
     logs = simulate(options)
     found = align_logs(logs_of_nodes(logs.lines))

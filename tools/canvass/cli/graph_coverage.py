@@ -92,10 +92,10 @@ def coverage(
         runs = counted(len(verdicts), "run")
         raise CommandError(f"there is no event in {runs}, {malformed:,} malformed")
     edges = np.array(table.edges)
-    met = np.intersect1d(edges, table.lookup(findings.keys))
-    missed = map(opened.edge, np.setdiff1d(edges, met)[:SHOWN].tolist())
+    found = np.intersect1d(edges, table.lookup(findings.keys))
+    missed = map(opened.edge, np.setdiff1d(edges, found)[:SHOWN].tolist())
     report = CoverageReport(
-        coverage=_counted(graph, arrays, edges, met),
+        coverage=_counted(graph, arrays, edges, found),
         runs=len(verdicts),
         malformed=malformed,
         events=events,
@@ -110,7 +110,7 @@ def coverage(
             for one in missed
         ],
     )
-    if not len(met):
+    if not len(found):
         complain(
             "no step of the runs is in the graph: are members, revision and hardenings the same?"
         )
@@ -119,21 +119,21 @@ def coverage(
     emit(output, report, "graph_coverage")
 
 
-def _counted(folder: Path, graph: Graph, edges: Any, met: Any) -> GraphCoverage:
+def _counted(folder: Path, graph: Graph, edges: Any, found: Any) -> GraphCoverage:
     """Count all steps of a graph, and the covered ones, by action."""
     import numpy as np
 
     from canvass.traces.layout import ACTION_NAMES
 
     actions, rules = np.array(graph.input_action[graph.input]), graph.manifest.rules
-    steps, covered = (np.bincount(actions[e], minlength=len(ACTION_NAMES)) for e in (edges, met))
+    steps, covered = (np.bincount(actions[e], minlength=len(ACTION_NAMES)) for e in (edges, found))
     return GraphCoverage(
         graph=str(folder),
         model=graph.manifest.model,
         revision=rules.revision,
         member_count=rules.member_count,
         steps=len(edges),
-        covered=len(met),
+        covered=len(found),
         actions=[
             ActionSteps(name, int(steps[code]), int(covered[code]))
             for code, name in enumerate(ACTION_NAMES)

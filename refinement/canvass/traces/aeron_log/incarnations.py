@@ -154,8 +154,8 @@ class IncarnationStream:
             return
         starts = starts_process(record)
         if self.broken is not None or self._header is not None:
-            self._decide(starts=starts or not (self._alone or self.counts.events))
-            self._settle(DamagedLine)
+            self._decide_header(starts=starts or not (self._alone or self.counts.events))
+            self._record_broken_line(DamagedLine)
         elif self._held or starts:
             self._infer_header(record)
             self._release()
@@ -242,13 +242,13 @@ class IncarnationStream:
 
     def unknown_event(self, name: str) -> None:
         """Count a line of an event that is not in the table, or of an unknown component."""
-        self._settle(DamagedLine)
+        self._record_broken_line(DamagedLine)
         counts = self.counts.unknown_events
         counts[name] = counts.get(name, 0) + 1
 
     def other_component(self) -> None:
         """Count a line of another component of Aeron."""
-        self._settle(DamagedLine)
+        self._record_broken_line(DamagedLine)
         self.counts.other_components += 1
 
     def other_member(self) -> None:
@@ -261,9 +261,9 @@ class IncarnationStream:
 
     def break_off(self, broken: Broken) -> None:
         """Keep back a line that cannot be read. A line that was kept back before is damaged."""
-        self._decide(starts=self._alone or not self.counts.events)
+        self._decide_header(starts=self._alone or not self.counts.events)
         self._release()
-        self._settle(DamagedLine)
+        self._record_broken_line(DamagedLine)
         self.broken = broken
 
     def header(self, header: ProcessStart) -> bool:
@@ -278,22 +278,22 @@ class IncarnationStream:
         if key in self._headers:
             return False
         self._headers.add(key)
-        self._decide(starts=self._alone)
+        self._decide_header(starts=self._alone)
         self._header = header
         if self._known is not None and header.wall_time_ms == self._known.wall_time_ms:
-            self._decide(starts=False)
+            self._decide_header(starts=False)
         elif self._alone and (header.file == 0 or header.line > 1):
-            self._decide(starts=True)
+            self._decide_header(starts=True)
         return True
 
     def close(self) -> None:
         """Complete the records at the end of the log."""
-        self._decide(starts=self._alone)
+        self._decide_header(starts=self._alone)
         self._infer_header()
         self._release()
-        self._settle(TruncatedLine)
+        self._record_broken_line(TruncatedLine)
 
-    def _settle(self, kind: type[TruncatedLine]) -> None:
+    def _record_broken_line(self, kind: type[TruncatedLine]) -> None:
         """Make a record of the unreadable line, unless a header after it is still kept back."""
         broken = self.broken
         if broken is None or self._header is not None:
@@ -305,20 +305,20 @@ class IncarnationStream:
         self._out.append(kind(broken.file, broken.line, time_ns, column, reason, broken.text))
         self.counts.unreadable += 1
 
-    def _decide(self, *, starts: bool) -> None:
+    def _decide_header(self, *, starts: bool) -> None:
         """Decide whether the header that is kept back starts a process, and add it if so."""
         header = self._header
         if header is None:
             return
         self._header = None
         if starts:
-            self._settle(TruncatedLine)
+            self._record_broken_line(TruncatedLine)
             self._stamps = (_EARLIEST, _EARLIEST)
             self._starts.clear()
             self._known, self._life = header, _Life()
             self._begin(header)
         else:
-            self._settle(DamagedLine)
+            self._record_broken_line(DamagedLine)
         self.counts.headers += 1
         self._release()
 

@@ -264,7 +264,7 @@ class LogParser:
 
     def _unstamped(self, line: str) -> None:
         """Read a line without a stamp: the rest of an event, a damaged line, or a foreign line."""
-        if self._joins(line):
+        if self._continues_event(line):
             return
         if line:
             self._probe(line)
@@ -277,7 +277,7 @@ class LogParser:
         else:
             self._stream.foreign()
 
-    def _joins(self, line: str) -> bool:
+    def _continues_event(self, line: str) -> bool:
         """Whether the line is the next one of an event whose text contains a line end."""
         broken = self._stream.broken
         if broken is None or not isinstance(broken.problem, OpenQuote):

@@ -15,7 +15,7 @@ at `canvass.traces.alignment.importer`.
 
 All modules use these words:
 
-* A line is *matched* if a step of the alignment prints it. Names in the code say `meet` and `met`.
+* A line is *matched* if a step of the alignment prints it.
 * A *trajectory* is the sequence of steps of one member.
 * A *receipt* is a message that a member receives in a step of its trajectory.
 * A message is *silent* if the logs do not print its receipt. An *inferred receipt* is the receipt

@@ -49,6 +49,6 @@ counted. Receipts show little, because most receipts are possible in any state."
 FURTHEST: Final = 1_000
 """The largest number of lines after a repair that are replayed."""
 
-UNMET_LINE: Final = 1
+UNMATCHED_LINE: Final = 1
 """The cost of each unmatched line within `HORIZON` after a repair. All such lines together cost no
 more than another gap whose lines cannot be named."""

@@ -139,12 +139,12 @@ def _import(
     say(ALIGNING)
     with closing(RunWriter(folder)) as run:
         total = sum(sum(log.counts.events.values()) for log in logs.members.values())
-        met = dict[int, int]()
+        matched = dict[int, int]()
 
         def write(member: DrivenMember) -> MemberCounts:
             counts = run.write(member)
-            met[member.member_id] = counts.accounted
-            say(f"{ALIGNING}: {sum(met.values()):,} of {total:,} lines")
+            matched[member.member_id] = counts.accounted
+            say(f"{ALIGNING}: {sum(matched.values()):,} of {total:,} lines")
             return counts
 
         found = align(logs, write, effort=effort, events=events, revision=releases.revision)

@@ -68,7 +68,7 @@ class Repairs:
         for repair in sorted(candidates, key=lambda one: (one.cost, one.false_line >= 0)):
             if best is not None and repair.cost >= best[0]:
                 break
-            unmet = costs.UNMET_LINE * self._unmet(repair)
+            unmet = costs.UNMATCHED_LINE * self._unmatched(repair)
             if unmet and repair.false_line >= 0:
                 continue
             total = repair.cost + min(unmet, costs.GAP + costs.UNKNOWN_LINES)
@@ -83,7 +83,7 @@ class Repairs:
         unsure |= received and self._lines.is_silent_before(k)
         return None if best[1].false_line >= 0 and unsure else best[1]
 
-    def _unmet(self, repair: Repair) -> int:
+    def _unmatched(self, repair: Repair) -> int:
         """The number of lines after a repair that are not matched, of those within `HORIZON`.
 
         If the repair skips a line, and no later line of the process shows the member's state, all
@@ -102,7 +102,7 @@ class Repairs:
                     break
                 k += 1
                 continue
-            path = next(self._replay.meet(state, k), None)
+            path = next(self._replay.match_line(state, k), None)
             if path is None:
                 return max(end - k, 1)
             state, k = path[-1].state, path[-1].lines.stop
@@ -126,11 +126,11 @@ class Repairs:
             ended.end_with(line, reason)
             yield Repair(costs.FALSE_LINE, length, tuple(ended.steps), line, reason)
         if line + 1 < count:
-            for path in islice(self._replay.meet(state, line + 1, depth=4), 3):
+            for path in islice(self._replay.match_line(state, line + 1, depth=4), 3):
                 if path[-1].lines.stop > k:
                     yield Repair(costs.FALSE_LINE, length, path, line, reason)
-        for path, at, fields in self._replay.meet_loosely(state, line):
-            if line < k and self._met_beyond(path[-1].state, path[-1].lines.stop, k) is None:
+        for path, at, fields in self._replay.match_but_one(state, line):
+            if line < k and self._match_up_to(path[-1].state, path[-1].lines.stop, k) is None:
                 continue
             yield Repair(
                 costs.FALSE_LINE + costs.OTHER_FIELD * (fields - 1),
@@ -140,7 +140,7 @@ class Repairs:
                 "the step that is possible here prints other numbers",
             )
         if self._lines.messages[line] is not None and line + 1 < count:
-            for path in self._replay.meet_with_missing(state, line + 1):
+            for path in self._replay.match_after_missing(state, line + 1):
                 if path[-1].lines.stop > k and sum(bool(step.gap) for step in path) == 1:
                     yield Repair(
                         costs.FALSE_LINE + 1,
@@ -150,11 +150,11 @@ class Repairs:
                         "what follows needs a message with other contents",
                     )
 
-    def _met_beyond(self, state: Member, line: int, last: int) -> Path | None:
+    def _match_up_to(self, state: Member, line: int, last: int) -> Path | None:
         """The steps that match the lines from ``line`` to ``last``, or None."""
         found: Path = ()
         while line <= last:
-            path = next(self._replay.meet(state, line, depth=4), None)
+            path = next(self._replay.match_line(state, line, depth=4), None)
             if path is None:
                 return None
             found = (*found, *path)
@@ -164,11 +164,11 @@ class Repairs:
     def _missing(self, state: Member, length: int, line: int, k: int) -> Iterator[Repair]:
         """The repairs in which lines are missing before the line. They also match line ``k``."""
         found = (
-            *self._replay.meet_partly(state, line),
-            *self._replay.meet_with_missing(state, line),
+            *self._replay.match_in_part(state, line),
+            *self._replay.match_after_missing(state, line),
         )
         for path in found:
-            if line < k and self._met_beyond(path[-1].state, path[-1].lines.stop, k) is None:
+            if line < k and self._match_up_to(path[-1].state, path[-1].lines.stop, k) is None:
                 continue
             missing = sum(bool(step.gap) for step in path)
             yield Repair(costs.GAP + costs.MISSING_LINE * missing, length, path)

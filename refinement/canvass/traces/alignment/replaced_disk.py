@@ -53,9 +53,9 @@ def other_disks(
         outcome = replay.moves.take(found, "Restart", NO_INPUT)
         assert outcome is not None
         printed = logged_lines(lines.vocabulary, "Restart", found, outcome)
-        met = range(index, index + count_logged(lines, printed, index))
-        step = PathStep("Restart", NO_INPUT, outcome, met, gap, replaced=replaced)
-        repairs += [Repair(cost, len(steps), (step,))] if met else []
+        matched = range(index, index + count_logged(lines, printed, index))
+        step = PathStep("Restart", NO_INPUT, outcome, matched, gap, replaced=replaced)
+        repairs += [Repair(cost, len(steps), (step,))] if matched else []
     return repairs
 
 

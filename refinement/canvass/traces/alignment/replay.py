@@ -93,7 +93,7 @@ class PathStep(Struct):
     replaced: str = ""
 
     @property
-    def is_given(self) -> bool:
+    def is_taken_from_lines(self) -> bool:
         """Whether the state after it was taken from lines, not reached from the state before."""
         return self.resynchronised or bool(self.replaced)
 
@@ -286,7 +286,7 @@ class Replay:
 
         return self._walk(s, moves, passes, depth)
 
-    def meet(self, s: Member, k: int, depth: int = DEPTH) -> Iterator[Path]:
+    def match_line(self, s: Member, k: int, depth: int = DEPTH) -> Iterator[Path]:
         """Sequences of steps after which line ``k`` is matched, the shortest first.
 
         The last sequences assume that the line shows a message whose handler has thrown an
@@ -299,12 +299,12 @@ class Replay:
             if count > 0 or (count == 0 and first > k):
                 yield (*path, replace(step, lines=range(k, first + count)))
         if message is not None and self.lines.fails_at(k + 1):
-            for *steps, failed in self.meet(s, k + 1, depth):
+            for *steps, failed in self.match_line(s, k + 1, depth):
                 if failed.action == "ElectionError":
-                    met = replace(failed, lines=range(k, failed.lines.stop), has_thrown=True)
-                    yield (*steps, met)
+                    matched = replace(failed, lines=range(k, failed.lines.stop), has_thrown=True)
+                    yield (*steps, matched)
 
-    def meet_loosely(self, s: Member, k: int) -> Iterator[tuple[Path, int, int]]:
+    def match_but_one(self, s: Member, k: int) -> Iterator[tuple[Path, int, int]]:
         """Sequences of steps whose lines are in the log from index ``k`` on, but one line differs.
 
         Each comes with the index of the line that differs, and the number of fields in which it
@@ -334,7 +334,7 @@ class Replay:
         fields = line.differing(record)
         return (at, fields) if fields else None
 
-    def meet_partly(self, s: Member, k: int) -> Iterator[Path]:
+    def match_in_part(self, s: Member, k: int) -> Iterator[Path]:
         """Sequences of steps whose last step prints line ``k``, but also lines that are missing."""
         for path, step, printed in self._first_printed(s, k, None, LOOSE_DEPTH):
             count, missing = self._some_matched(printed, k)
@@ -356,7 +356,7 @@ class Replay:
                 missing.append(line.kind.__name__)
         return count, _missing(missing)
 
-    def meet_with_missing(self, s: Member, k: int) -> Iterator[Path]:
+    def match_after_missing(self, s: Member, k: int) -> Iterator[Path]:
         """Sequences of steps that match line ``k`` if other lines are missing before it."""
         tried, found = {s}, 0
 
@@ -373,8 +373,8 @@ class Replay:
             tried.add(step.state)
             if not step.gap or not passes(step, printed):
                 continue
-            if (met := next(self.meet(step.state, k, depth=2), None)) is not None:
-                yield (*path, step, *met)
+            if (matched := next(self.match_line(step.state, k, depth=2), None)) is not None:
+                yield (*path, step, *matched)
                 found += 1
             if found >= MISSING_FOUND:
                 return
@@ -403,7 +403,7 @@ class Replay:
                 steps.append(PathStep(PROCESS_END, NO_INPUT, Outcome(state), range(k, k + 1)))
                 k += 1
                 continue
-            paths = self.meet(state, k)
+            paths = self.match_line(state, k)
             path = next(paths, None)
             while path is None:
                 if k > furthest:
@@ -482,9 +482,9 @@ def upper_bounds(trajectory: Trajectory) -> list[PositionBounds]:
         )
         before = steps[index - 1].state if index else None
         copied = min(copied, _most_copied(step))
-        if step.is_given or step.action in (PROCESS_END, "Terminate"):
+        if step.is_taken_from_lines or step.action in (PROCESS_END, "Terminate"):
             committed = copied = UNBOUNDED
-            if step.is_given:
+            if step.is_taken_from_lines:
                 recorded = UNBOUNDED
         elif step.action in ("Restart", "ElectionInit") or (
             before is not None and before.election_state is _CLOSED is not s.election_state
@@ -537,7 +537,7 @@ def leads_closed(s: Member, term: int) -> bool:
     )
 
 
-def heard_of(i: int, s: Member) -> frozenset[int]:
+def reporters_to(i: int, s: Member) -> frozenset[int]:
     """Member ``i`` and the members that have reported a position to it.
 
     If ``i`` is closed, only reports of its term count. In an election all reports count.
@@ -558,5 +558,5 @@ def is_reported_by_quorum(i: int, s: Member, position: int) -> bool:
     Aeron's leader also counts reports of older terms (HZ1). They do not count here, because the log
     of a member that reports them may differ.
     """
-    reported = [j for j in heard_of(i, s) if j != i and s.members[j].log_position >= position]
+    reported = [j for j in reporters_to(i, s) if j != i and s.members[j].log_position >= position]
     return is_quorum(1 + len(reported), len(s.members))

@@ -300,7 +300,7 @@ class Schedule(DrivenCluster):
         s, action, position = live.state, step.action, step.given.position
         if step.false:
             self._take_false(live, step)
-        elif step.is_given:
+        elif step.is_taken_from_lines:
             live.append(step)
         elif _is_done(s, step):
             live.gap |= bool(step.gap)
@@ -383,7 +383,7 @@ class Schedule(DrivenCluster):
             if step.lines and not step.gap and count_logged(lines, printed, step.printed.start) < 0:
                 continue
             sends = bool(outcome.effects)
-            score = (self._met(i, t, outcome), -len(outcome.sends)) if sends else (0, 0)
+            score = (self._next_receipts(i, t, outcome), -len(outcome.sends)) if sends else (0, 0)
             if best is None or score > best:
                 best, chosen = score, replace(step, given=given, outcome=outcome)
         if chosen is None:
@@ -391,9 +391,9 @@ class Schedule(DrivenCluster):
         live.append(chosen, *self._consume(i, t))
         return True
 
-    def _met(self, i: int, t: int, outcome: Outcome) -> int:
+    def _next_receipts(self, i: int, t: int, outcome: Outcome) -> int:
         """The number of receipts, next in their channels, whose messages a step sends."""
-        met = 0
+        matched = 0
         for j, channel in self._outgoing[i]:
             place = len(channel.sent)
             for send in outcome.sends:
@@ -404,8 +404,8 @@ class Schedule(DrivenCluster):
                     continue
                 if receipt.accepts(send.message) and receipt.earliest // SLOTS <= t:
                     place += 1
-                    met += 1
-        return met
+                    matched += 1
+        return matched
 
     def _consume(self, i: int, t: int) -> tuple[int, int]:
         """Take the message that a step receives out of its channel: its sender and its number."""

@@ -98,12 +98,12 @@ class Solution:
 
         The greater quality is better.
         """
-        met = sum(
+        matched = sum(
             len(step.lines)
             for live in self.schedule.members.values()
             for step in live.windows.steps[: live.frontier + 1]
         )
-        return -len(self.matching.unmatched), met
+        return -len(self.matching.unmatched), matched
 
     def line_at(self, j: int, step: int) -> int:
         """The index of the line of a member's step, or of the next line if the step has none."""
@@ -507,15 +507,15 @@ def _taken_first(
     """
     taken: list[PathStep] = []
     for step in chain(first, rest):
-        if step.is_given or step.false:
+        if step.is_taken_from_lines or step.false:
             return None
         ends = step.action == PROCESS_END
         outcome = Outcome(s) if ends else moves.take(s, step.action, step.given)
         if outcome is None:
             return None
         printed = logged_lines(lines.vocabulary, step.action, s, outcome)
-        met = count_logged(lines, printed, step.printed.start)
-        if met != len(step.printed) and not ends:
+        matched = count_logged(lines, printed, step.printed.start)
+        if matched != len(step.printed) and not ends:
             return None
         taken.append(structs.replace(step, outcome=outcome))
         s = outcome.next

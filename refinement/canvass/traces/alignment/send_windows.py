@@ -59,8 +59,8 @@ from canvass.traces.alignment.replay import (
     PathStep,
     PositionBounds,
     Trajectory,
-    heard_of,
     leads_closed,
+    reporters_to,
     upper_bounds,
 )
 
@@ -197,7 +197,7 @@ class Windows:
 
     def likely(self, s: Member) -> list[frozenset[int]]:
         """The possible sets of active members; first the one nearest to the members heard from."""
-        heard = heard_of(self.moves.member_id, s)
+        heard = reporters_to(self.moves.member_id, s)
         known = self._likely.get(heard)
         if known is None:
             known = sorted(self.active_sets, key=lambda one: len(one ^ heard))

@@ -220,7 +220,7 @@ def decide_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
     for i, one in windows.items():
         least, recorded, sent = 0, 0, sorted(reported[i], reverse=True)
         for at, step in enumerate(one.steps):
-            if step.state.recorded_position < recorded or step.is_given:
+            if step.state.recorded_position < recorded or step.is_taken_from_lines:
                 least = 0
             recorded = step.state.recorded_position
             while sent and sent[-1][0] < at:
