@@ -69,6 +69,7 @@ def on_spark(session: SparkSession, folder: Path, cache: Path, out: Path) -> Non
     job.run(list_units([folder]))
     job.write({name: out / name for name in REPORT_TABLES})
     assert not job.asked
+    session.catalog.clearCache()  # Else the next round finds the rows of this one.
 
 
 def descendants() -> Iterator[Path]:
