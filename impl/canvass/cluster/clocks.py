@@ -101,9 +101,10 @@ class Clocks:
     def _would_follow(self, s: Member, m: NewLeadershipTerm | CommitPosition) -> bool:
         """Whether a leader's message keeps a canvassing member from becoming a candidate.
 
-        Every such message does, unless the rules are hardened against HZ3. Then a member does not
-        follow a leader whose term is below its own candidate term. A leader that has no quorum for
-        this reason must not make the members wait for it.
+        Every such message does whose term is not below the module's leadership term, which the
+        caller checks, unless the rules are hardened against HZ3. Then a member does not follow a
+        leader whose term is below its own candidate term. A leader that has no quorum for this
+        reason must not make the members wait for it.
         """
         canvasses = is_at(s, ElectionState.CANVASS) and self._rules.is_hardened("HZ3")
         return not canvasses or m.leadership_term_id >= s.candidate_term_id

@@ -103,9 +103,9 @@ def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | 
     -----
     A log term above the leader's term shows that there was a newer leader: in an election the
     leader gives up; outside elections it does not answer (hazard L-C). From 1.50 on, a leader
-    outside elections notes the position too. It does so whatever the log term is, which is half of
-    hazard HZ1, and although the sender may have voted in a newer term since: hazard HZ11. The
-    sender counts as active when the quorum position for the answer is computed. Source:
+    outside elections notes the position too. It does so for every log term up to its own, which is
+    half of hazard HZ1, and although the sender may have voted in a newer term since: hazard HZ11.
+    The sender counts as active when the quorum position for the answer is computed. Source:
     ``Election.onCanvassPosition``, ``ConsensusModuleAgent.onCanvassPosition``,
     ``updateMemberLogPosition``.
     """

@@ -1,6 +1,6 @@
 """The timeouts and intervals of a member, with Aeron's defaults.
 
-`canvass.cluster.clocks` compares times with them, whenever `canvass.cluster.duty_cycle` asks.
+`canvass.cluster.clocks` applies most of them, `canvass.cluster.duty_cycle` the others.
 """
 
 from __future__ import annotations

@@ -275,7 +275,8 @@ def order_causes(
 ) -> Order:
     """Find the causes of the steps of one run, and the steps that break causality.
 
-    A step needs a cause if it receives a message, records log bytes or joins a log.
+    A step needs a cause if it receives a message, records bytes of another member's log or joins a
+    log. A step that sends a message id a second time is wrong, too.
 
     Parameters
     ----------

@@ -424,7 +424,7 @@ class RefusedStep(Record, frozen=True):
     failing: tuple[str, ...] = ()
     """If the action is not enabled: the parts of its guard in the spec that hold."""
     expected: tuple[Difference, ...] = ()
-    """If the action is enabled: where its outcome differs from the observed one."""
+    """If the action is enabled: where the outcome of the Python core differs from the observed."""
     operator: Operator | None = None
     note: str = ""
     """The reason why the report cannot say, or not in full, what the spec allows."""

@@ -290,8 +290,9 @@ def places_of(run: RunVerdict, divergence: Divergence) -> dict[str, Location]:
     -------
     dict
         The locations by their descriptions, the trace first. If no line of the log shows the step,
-        its location is the last line before it. In a data set, or if the stream has changed since,
-        the location in the trace is the path of the run.
+        its location is the last line before it. In a data set, or if the stream is missing, the
+        location in the trace is the path of the run. If the stream no longer has the step, it is
+        the file of the stream, without a line.
     """
     in_trace, path = "the step in the trace", Path(run.path)
     if not path.is_dir():

@@ -78,8 +78,8 @@ class SparkEngine:
     ) -> None:
         """Write columns of rows, and constant columns, to a folder.
 
-        Spark writes to a path on this machine. pyarrow writes to the URL of a store, because Spark
-        has a file system for it only if the session has a jar.
+        Spark writes to a path, which driver and workers must share. pyarrow writes to the URL of a
+        store, because Spark has a file system for it only if the session has a jar.
         """
         if isinstance(folder, UrlPath):
             table = rows if isinstance(rows, pa.Table) else rows.select(*columns).toArrow()

@@ -221,8 +221,8 @@ class RecorderFixture:
     def finish(self, *, failed: bool) -> None:
         """Check the recordings that have not been checked since their last step.
 
-        If the test has failed, print what is found. Otherwise fail the test here if a check fails
-        now, or has failed before.
+        If the test has failed, check the last recording only, and print what is found. Otherwise
+        fail the test here if a check fails now, or has failed before.
         """
         __tracebackhide__ = True
         reports: list[str] = []

@@ -80,8 +80,9 @@ class Failure(Record, frozen=True):
     possible, possible_count
         Some of the steps that were possible there, and their number.
     nearest
-        The state after such a step that is nearest to the line. Only steps with the line's action
-        count, if there are any.
+        The state nearest to the line among those after such a step. Only steps with the line's
+        action and parameters count, if there are any. For a line without an action, the states
+        before the line count, too.
     path
         The last steps of one path that explains the lines before this one.
     missing

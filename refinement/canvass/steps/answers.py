@@ -213,7 +213,8 @@ class AnswerFile:
         Raises
         ------
         DamagedAnswers
-            If the file is not a file of answers, or its answers belong to another spec.
+            If the file is not a file of answers, is damaged or in use, or its answers belong to
+            another spec.
         OSError
             If it is no regular file.
         """

@@ -217,7 +217,7 @@ def distance(
 
 @dataclass
 class _Searcher:
-    """Searches from moments; for moments that differ only in numbering, it searches once."""
+    """Searches from moments, once from those that differ only in numbers of positions and terms."""
 
     root: Path
     bounds: SearchBounds

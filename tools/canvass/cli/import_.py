@@ -24,7 +24,9 @@ from canvass.cluster.member import MAX_MEMBERS
 from canvass.cluster.rules import REVISIONS
 
 EXIT_INCOMPLETE = 3
-"""The exit code if the run is written, but lines or steps are missing from it."""
+"""The exit code if the run is written, no line contradicts it, and something is missing: lines, a
+log, the disk with which a member starts, or the rest after the search has stopped.
+"""
 
 
 KIND: Final = "aeron"

@@ -5,6 +5,6 @@
 reads `values`, `dump` state graphs, `printed` the text that TLC saves, `config` configurations.
 
 A specification, a configuration and options come in. Events, results and values go out. The package
-must not know any particular specification, nor anything of Aeron. Other packages import its modules
-only when they need TLC, because most verdicts do not.
+must not know any particular specification, nor anything of Aeron. Most verdicts need no run of TLC,
+so the checker imports `runner` only when it asks TLC.
 """
