@@ -65,7 +65,8 @@ def compared_cells(layout: StreamLayout, after: Cells) -> Flags:
 
     These cells are not compared:
 
-    * the position at which a follower joins the live log, except in the following states;
+    * the position at which a follower joins the live log, except from FOLLOWER_LOG_REPLICATION to
+      FOLLOWER_READY;
     * the fields of a log replication, except in FOLLOWER_LOG_REPLICATION;
     * replay and log replication in INIT, which the next duty cycle closes without reading them;
     * records of members, in states whose next CANVASS resets them before they are read;

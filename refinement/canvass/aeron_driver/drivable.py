@@ -105,7 +105,7 @@ class DrivableSteps:
 
     @cached_property
     def edges(self) -> Rows:
-        """The rows of the edges with a target; other rows are inputs that enable no action."""
+        """The rows of the edges with a target; the others do not enable their action."""
         return np.flatnonzero(self.graph.target != NONE)
 
 

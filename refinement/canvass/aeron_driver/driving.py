@@ -51,7 +51,9 @@ from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import INPUT_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
 
 EXCEPTION: Final = "exception"
-"""Stands among the differing fields for an exception that Aeron does not handle."""
+"""Stands among the differing fields for an exception that Aeron does not throw on purpose: it is no
+``AeronException``, or no election is there to handle it.
+"""
 
 _CHUNK: Final = 1 << 16
 _OF_ONE_MEMBER: Final = re.compile(r"\[\d+\]")

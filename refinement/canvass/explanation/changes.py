@@ -27,7 +27,7 @@ class NewFinding:
     title
         The text before the first sentence; empty if there is none.
     sentences
-        All sentences of the explanation about the finding.
+        All sentences about the finding; for an end the first one, and for a risk also the last.
     """
 
     kind: str

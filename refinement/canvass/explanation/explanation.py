@@ -111,7 +111,7 @@ def _unseen(spans: list[Span]) -> Iterator[Sentence]:
 
 
 def find_positions(timeline: Timeline) -> Iterator[Sentence]:
-    """Say for each member its last known position, and how far it is behind the first member."""
+    """Say for each member its last known position, and how far behind the furthest member it is."""
     last: dict[int, tuple[int, Evidence]] = {}
     reported = timeline.merged(records.AppendPosition)
     for _, member_id, index in timeline.merged(records.ClusterEvent) if reported else ():

@@ -33,8 +33,8 @@ Line: TypeAlias = list[tuple[str, Style]]
 MIN_WIDTH: Final = 18
 """Minimum width of a lane: the names of actions fit into it."""
 _MAX_ROWS: Final = 9
-"""Maximum rows of a message's contents. If that is too few, the first fields and their number are
-shown."""
+"""Maximum rows of a message's contents. If it has more, the first fields are shown, and the number
+of the others."""
 _FIELD: Final = re.compile(r", (?=[A-Za-z]+=)")
 
 

@@ -246,7 +246,8 @@ def choose(
     Raises
     ------
     ModelError
-        If there is no such file or model, or if a file is not the only name.
+        If there is no such file or model, or if a file is given with other names or with
+        ``--spec``.
     """
     own = [Path(name) for name in names if name.endswith(".tla")]
     if not own:

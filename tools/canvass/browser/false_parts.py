@@ -37,7 +37,9 @@ _ROOT: Final = "FalseParts"
 _UNSHOWN: Final = ("$DisjList", "\\lor", "$IfThenElse", "$Case")
 """Operators whose operands are not shown: their values explain nothing, or TLC skips some."""
 _JOIN: Final = ",\n"
-"""The separator of a literal's items; it breaks the line, as SANY's time grows with its square."""
+"""The separator of a literal's items. It breaks the line, because SANY's time is quadratic in the
+length of a line.
+"""
 State = Mapping[str, Any]
 
 

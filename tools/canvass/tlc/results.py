@@ -465,7 +465,7 @@ def _summary(text: str) -> str:
 
 
 def _character(code: str | None) -> str:
-    """Name the character that the parser refuses, by its code: the parser prints it escaped."""
+    """Name the character that the parser refuses, by its code, as the parser escapes some."""
     if code is None or int(code) == ord("\n"):
         return "end of the file" if code is None else "end of the line"
     return f"character {chr(int(code))} (U+{int(code):04X})"

@@ -48,7 +48,9 @@ PRODUCTION: Final = "production"
 """The name of the set that the script ``basic-auction-cluster`` of Aeron's samples enables."""
 
 _DISABLED: Final = frozenset({"CANVASS_POSITION", "APPEND_POSITION", "COMMIT_POSITION"})
-"""The events that `PRODUCTION` disables (``aeron.event.cluster.log.disable``)."""
+"""The events that are not in `PRODUCTION`: the script disables them
+(``aeron.event.cluster.log.disable``).
+"""
 
 _LINES: Final = tuple(Release(1, minor) for minor in range(NEWEST.minor, OLDEST.minor - 1, -1))
 """The known minor releases, the newest first."""

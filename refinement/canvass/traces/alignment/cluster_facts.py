@@ -30,9 +30,9 @@ class ClusterFacts:
     Parameters
     ----------
     term_entries
-        For each term, the base and the end of its first entry. If lines differ, the majority of
-        the lines decides; in a tie, the usual length of an entry. If no line shows the entry, the
-        announcements of the term decide.
+        For each term, the base and the end of its first entry. If lines differ, the entry that
+        most lines show is taken; in a tie, the one with the usual length. If no line shows the
+        entry, the announcements of the term decide.
     processed
         The terms whose first entry was processed by some member, as a line shows.
     canvasses

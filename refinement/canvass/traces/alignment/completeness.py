@@ -1,7 +1,7 @@
-"""Completeness checks: they find missing lines that Aeron's timers must have produced.
+"""Completeness checks: they find lines that Aeron must have logged, and that are missing.
 
-The spec has no time, so it cannot demand these lines. Each check finds gaps. A gap makes the
-outcome `INCOMPLETE`.
+The spec has no time, so it cannot give these checks. Each check finds gaps. A gap makes the outcome
+`INCOMPLETE`.
 """
 
 from __future__ import annotations
@@ -212,8 +212,9 @@ def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, 
     A member that receives messages is not paused, so it also sends. A leader offers a commit
     position to each member in turn (``ConsensusModuleAgent.publishCommitPosition``) and repeats it.
     Followers repeat their reports. Messages that a connection holds up arrive later, mostly all at
-    once. Intervals are compared only if all members ran on one host. Lines are lost in blocks of
-    the file: where the file has lines of other senders or components, none is missing.
+    once. A pause without receipts counts as a gap only if all members ran on one host. Commit
+    positions that another member received in the same interval count on any hosts. Lines are lost
+    in blocks of the file: where the file has lines of other senders or components, none is missing.
     """
     one_host = is_one_host(one.records for one in members.values())
     streams = _streams(members)

@@ -36,7 +36,7 @@ from canvass.traces.alignment.send_windows import SLOTS, Windows, positions_in
 _CLOSED: Final = ElectionState.CLOSED
 
 
-def _least(receipt: Receipt | None, name: str, least: int) -> int:
+def _to_send(receipt: Receipt | None, name: str, least: int) -> int:
     """The position in a message that is still to be sent, or ``least`` if that is greater.
 
     Without a message or a position there is no bound.
@@ -389,10 +389,10 @@ class DrivenCluster:
                 published = min(published, max(reported, s.publication_position))
             if "CommitPosition" in self._silent_messages:
                 noted = channel.pending(CommitPosition, term, exact=True)
-                committed = min(committed, _least(noted, "log_position", s.commit_position))
+                committed = min(committed, _to_send(noted, "log_position", s.commit_position))
             announced = channel.pending(NewLeadershipTerm, term)
-            published = min(published, _least(announced, "log_position", s.publication_position))
-            committed = min(committed, _least(announced, "commit_position", s.commit_position))
+            published = min(published, _to_send(announced, "log_position", s.publication_position))
+            committed = min(committed, _to_send(announced, "commit_position", s.commit_position))
         return PositionBounds(min(bounds.recorded_position, published), committed, published)
 
     def _append(self, live: DrivenMember, path: list[PathStep]) -> bool:

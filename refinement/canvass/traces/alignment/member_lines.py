@@ -349,7 +349,8 @@ class LineReader:
     def _is_modelled(self, record: LogRecord) -> bool:
         """Whether a change of the module's state is a step of the model.
 
-        These changes are not:
+        Steps are requests to terminate, ends of snapshots and ends of terminations. Of these, the
+        following are no steps:
 
         * the end of a snapshot that a service has acknowledged without a recording: the service
           failed, or joined a log meanwhile, so no snapshot was taken;

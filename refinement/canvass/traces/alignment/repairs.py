@@ -57,7 +57,9 @@ class Repairs:
     def cheapest(self, steps: list[PathStep], k: int) -> Repair | None:
         """The cheapest repair of a trajectory that cannot match line ``k``, or None.
 
-        A line is called false only if all lines after it, up to `HORIZON`, are matched without it.
+        A line is called false only if the lines after it are matched without it: those within
+        `costs.HORIZON`, and further ones until `costs.CHANGES` of the matched lines are printed by
+        steps, at most `costs.FURTHEST`.
         No line is called false if the state before it is not certain. That is so if lines of the
         same process are missing, if the member was silent for long, or if a silent message cannot
         be inferred.
@@ -84,7 +86,8 @@ class Repairs:
         return None if best[1].false_line >= 0 and unsure else best[1]
 
     def _unmatched(self, repair: Repair) -> int:
-        """The number of lines after a repair that are not matched, of those within `HORIZON`.
+        """The number of lines after a repair that are not matched, of those within `HORIZON`; at
+        least 1 if a later line that is tried is not matched.
 
         If the repair skips a line, and no later line of the process shows the member's state, all
         lines count as not matched.

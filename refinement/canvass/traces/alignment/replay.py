@@ -503,7 +503,8 @@ def upper_bounds(trajectory: Trajectory) -> list[PositionBounds]:
 
 
 def _most_copied(step: PathStep) -> int:
-    """An upper bound of the append position of a member that does not refuse a request for votes.
+    """An upper bound of the append position of a member that ignores a request for votes: it
+    neither grants nor refuses the vote.
 
     If the member's log were longer than the candidate's, the member would refuse, and take over the
     candidate's term.

@@ -521,7 +521,8 @@ class Windows:
 
         Notes
         -----
-        A follower can report any position beyond the one at which it began to follow the leader.
+        A follower can report the position at which it began to follow the leader, and any greater
+        one.
         The leader can know a greater position than a quorum has recorded, because the member that
         reported it need not be active. Up to 1.49 all members count, and announcements do not
         contain the commit position.
