@@ -272,7 +272,7 @@ class Collector:
         Parameters
         ----------
         tried
-            Number of steps, including those that cannot be driven.
+            The number of all steps, drivable or not.
         reasons
             The obstacles, each with the number of steps of each action that it prevents.
         seconds

@@ -207,7 +207,7 @@ def summary(counts: Counts) -> str:
 
 
 EVENTS_BEFORE: Final = 24
-"""Events drawn before the divergence, among those that led to it: as many as a person reads."""
+"""The most events that are drawn before a divergence, of those that led to it."""
 EVENTS_AFTER: Final = 4
 """Events drawn after the divergence: they show whether the run continued."""
 

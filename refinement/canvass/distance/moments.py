@@ -103,7 +103,7 @@ class RunMoments:
     Attributes
     ----------
     begins
-        The members of which the run has the first step, and those that took no step.
+        The members whose first step is in the run, and the members without a step.
 
     Raises
     ------

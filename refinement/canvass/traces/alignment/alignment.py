@@ -183,7 +183,7 @@ def align(
 
 
 def _members_with_elections(logs: ClusterLogs) -> list[int]:
-    """List the members whose logs are used: all but those that lack their election lines.
+    """List the members whose logs are used. A log that lacks its election lines is not used.
 
     Raises
     ------

@@ -243,7 +243,7 @@ class LineReader:
     Attributes
     ----------
     lines
-        The lines that have been read, without those that were dropped.
+        The lines that were read and have not been dropped.
     is_ended
         Whether the log has been read to its end.
     shift

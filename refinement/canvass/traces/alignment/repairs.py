@@ -70,10 +70,10 @@ class Repairs:
         for repair in sorted(candidates, key=lambda one: (one.cost, one.false_line >= 0)):
             if best is not None and repair.cost >= best[0]:
                 break
-            unmet = costs.UNMATCHED_LINE * self._unmatched(repair)
-            if unmet and repair.false_line >= 0:
+            unmatched = costs.UNMATCHED_LINE * self._unmatched(repair)
+            if unmatched and repair.false_line >= 0:
                 continue
-            total = repair.cost + min(unmet, costs.GAP + costs.UNKNOWN_LINES)
+            total = repair.cost + min(unmatched, costs.GAP + costs.UNKNOWN_LINES)
             if best is None or total < best[0]:
                 best = total, repair
         if best is None:
