@@ -17,9 +17,9 @@ from time import perf_counter, time_ns
 
 from canvass.archive.archive import Archive
 from canvass.archive.files import FileStorage
+from canvass.cluster.clocks import Timing
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
-from canvass.cluster.timing import Timing
 from canvass.log.entries import SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node

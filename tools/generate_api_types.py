@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from canvass.browser import api, api_runs
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "tools/canvass/browser/ui/src/api/types.ts"
 _HEAD: Final = """\

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.cluster import core
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import ElectionState, Input, Member
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE

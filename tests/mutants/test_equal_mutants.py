@@ -14,8 +14,8 @@ from typing import Final
 import pytest
 
 from canvass.cluster import core
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import Input, Member
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.selftest.runs import record_run
 from canvass.simulation.options import PROFILES, Options, rng_of

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from canvass.cluster import core
 from canvass.cluster.core import Handler
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import AppendPosition, NewLeadershipTerm, Vote
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.predicates import is_closed, is_publisher
 from canvass.cluster.rules import Rules
 from canvass.steps.oracle import ask

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from canvass.cluster.timing import MILLISECOND_NS
+from canvass.cluster.clocks import MILLISECOND_NS
 from canvass.selftest.simulation_series import simulate
 from canvass.simulation.options import Faults, Options
 from canvass.simulation.simulator import RunResult, Simulator

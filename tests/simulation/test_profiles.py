@@ -9,8 +9,8 @@ import pytest
 
 from canvass.cli.main import run as run_command
 from canvass.cluster import core
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import Input, Member
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.selftest.simulation_series import simulate
 from canvass.simulation.options import MUTE, PROFILES, SPARSE, Faults, Options

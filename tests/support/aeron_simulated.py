@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from canvass.cluster import effects
+from canvass.cluster.clocks import MILLISECOND_NS, SECOND_NS, Timing
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE, Message
-from canvass.cluster.outcome import Outcome
-from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, Timing
 from canvass.node.module_state import ControlToggle, ModuleControlState
 from canvass.simulation.cluster import SimulatedCluster
 from canvass.simulation.events import Monitors
@@ -107,7 +107,7 @@ class _Keeper:
         sends: Sequence[tuple[int, Message]] = (),
         log_checksums: Sequence[tuple[int, int]] = (),
     ) -> int:
-        """See `canvass.cluster.ports.StepRecorder`."""
+        """See `canvass.cluster.duty_cycle.StepRecorder`."""
         del log_checksums
         first = self._numbers
         self._numbers += len(sends)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import SEGMENT_LENGTH
+from canvass.cluster.clocks import MILLISECOND_NS, Timing
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
-from canvass.cluster.timing import MILLISECOND_NS, Timing
 from canvass.log import entries
 from canvass.log.entries import ClusterActionRequest, SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings

@@ -22,7 +22,7 @@ from canvass.browser.opening import Opener
 from canvass.browser.saved_page import PageFile
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import Checker
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.steps.answers import StepLookup
 from support.core_lookup import core_lookup
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from canvass.cluster import core
-from canvass.cluster.duty_cycle import EVENT_LENGTH
+from canvass.cluster.duty_cycle import EVENT_LENGTH, Received, StepRecorder
 from canvass.cluster.effects import Effect, Send
 from canvass.cluster.member import (
     NULL_RECORD,
@@ -24,9 +24,7 @@ from canvass.cluster.member import (
     Role,
     TermEntry,
 )
-from canvass.cluster.messages import NULL_VALUE, Message, sender_of
-from canvass.cluster.names import wire_name
-from canvass.cluster.ports import Received, StepRecorder
+from canvass.cluster.messages import NULL_VALUE, Message, sender_of, wire_name
 from canvass.cluster.predicates import RECORDS_READ, in_election
 from canvass.cluster.recording_log import last_term
 from canvass.cluster.rules import Rules

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.core import Handler
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import Input, Member
-from canvass.cluster.outcome import Outcome
 from canvass.graph.artifact import Graph
 from canvass.steps.step import Sends
 from canvass.traces.actions import ACTIONS, Action

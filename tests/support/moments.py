@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from canvass.cluster.quorum import quorum_size
+from canvass.cluster.predicates import quorum_size
 from canvass.distance.moments import RunMoments
 from canvass.distance.search import Moment
 from canvass.simulation.world import agreement, length

@@ -22,14 +22,14 @@ import msgspec
 
 import canvass.cluster.core
 from canvass.cluster.duty_cycle import DutyCycle
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import Input, Member
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.traces.actions import ACTIONS, Action
 
 SOURCES: Final = Path(canvass.cluster.core.__file__).resolve().parent
 
-SHARED: Final = frozenset({"effects", "member", "messages", "names", "outcome", "rules"})
+SHARED: Final = frozenset({"effects", "member", "messages", "rules"})
 """The modules with data types and without rules: a mutant shares them with the real core."""
 
 

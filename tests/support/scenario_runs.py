@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from canvass.cluster.ports import StepRecorder
+from canvass.cluster.duty_cycle import StepRecorder
 from canvass.cluster.rules import Rules
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run

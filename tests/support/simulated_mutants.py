@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from canvass.cluster import core
-from canvass.cluster.duty_cycle import DutyCycle
+from canvass.cluster.duty_cycle import DutyCycle, StepFunction, StepRecorder
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import Input, Member
-from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import DivergenceClass
 from canvass.conformance.verify import check_units

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from canvass.cluster import core
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import Input, Member
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_units

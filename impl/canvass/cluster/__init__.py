@@ -2,7 +2,7 @@
 
 Start reading at `canvass.cluster.core`: the table of actions, one function for each TLA+ operator.
 `messages`, `member` and `effects` define the values; `election*` and `replication` hold the rules.
-`duty_cycle` decides when the member takes which step. It reaches everything outside by `ports`.
+`duty_cycle` decides when the member takes which step. It reaches everything outside by its `Port`.
 
 What flows: (rules, member id, state, input) in; the next state and an ordered list of effects out.
 The package is pure: it reads no clock, draws no random number, does no I/O and writes no log. It

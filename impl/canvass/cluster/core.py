@@ -2,7 +2,7 @@
 
 A step is a pure function of (rules, own id, state, action, input). It has at most one outcome. An
 action has the same name here, in the spec (``Member.tla``) and in traces. The name follows from the
-name of its function (`canvass.cluster.names.action_name`).
+name of its function, without exceptions (`action_name`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,16 @@ from canvass.cluster import election_follower as _follower
 from canvass.cluster import election_leader as _leader
 from canvass.cluster import election_messages as _messages
 from canvass.cluster import replication as _replication
+from canvass.cluster.effects import Outcome
+from canvass.cluster.election_messages import on_new_leadership_term
 from canvass.cluster.member import Input, Member
-from canvass.cluster.names import action_name
-from canvass.cluster.new_leadership_term import on_new_leadership_term
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
+
+
+def action_name(handler: Callable[..., object]) -> str:
+    """Name a step function as TLA+ and traces do: ``on_request_vote`` becomes ``OnRequestVote``."""
+    return "".join(word.capitalize() for word in handler.__name__.split("_"))
+
 
 Handler: TypeAlias = Callable[[Rules, int, Member, Input], Outcome | None]
 

@@ -1,4 +1,7 @@
-"""The effects of a step: what the consensus module around the core must do.
+"""The outcome of a step: the next state, and effects, which the consensus module must carry out.
+
+An `Outcome` is the spec's ``[next, sends]``; its effects are the sends together with all other
+effects. None stands for the spec's empty set: the action is not enabled.
 
 Effects are frozen values. They happen in their order, each complete before the next begins.
 Everything durable comes before the first `Send`: otherwise a member that crashes could contradict
@@ -12,10 +15,13 @@ an `ElectionError` instead. A `Send` cannot fail: a message may be lost.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
-from canvass.cluster.member import TermEntry
+from msgspec import Struct
+
+from canvass.cluster.member import Input, Member, TermEntry
 from canvass.cluster.messages import Message
 
 
@@ -224,3 +230,57 @@ Effect: TypeAlias = (
 )
 
 Effects: TypeAlias = tuple[Effect, ...]
+
+
+_MessageT = TypeVar("_MessageT")
+
+
+class Outcome(Struct, frozen=True):
+    """The state after a step, and its effects in the order in which they must happen."""
+
+    next: Member
+    effects: Effects = ()
+
+    @property
+    def sends(self) -> tuple[Send, ...]:
+        """The sends among the effects. The spec describes no other effects."""
+        # Most steps have few effects or none, so a generator would cost more than the list.
+        return tuple([e for e in self.effects if isinstance(e, Send)]) if self.effects else ()
+
+    def also(self, *effects: Effect) -> Outcome:
+        """The same outcome with ``effects`` after its own."""
+        return Outcome(self.next, self.effects + effects)
+
+    def after(self, *effects: Effect) -> Outcome:
+        """The same outcome with ``effects`` before its own."""
+        return Outcome(self.next, effects + self.effects)
+
+
+def received(x: Input, message_type: type[_MessageT]) -> _MessageT:
+    """The message that a step consumes.
+
+    Raises
+    ------
+    TypeError
+        If the input holds no message of that type.
+    """
+    if not isinstance(x.message, message_type):
+        raise TypeError(f"the step handles a {message_type.__name__}, not {x.message!r}")
+    return x.message
+
+
+def send_to_each(i: int, to: Iterable[int], message: Message) -> Effects:
+    """Send a message to members other than ``i``, in ascending order of their ids."""
+    return tuple([Send(j, message) for j in sorted(to) if j != i])
+
+
+def broadcast(i: int, member_count: int, message: Message) -> Effects:
+    """Send a message to every other member, in ascending order of their ids."""
+    return send_to_each(i, range(member_count), message)
+
+
+def record_terms(before: Member, after: Member) -> Effects:
+    """Write the recording log if the step changed it."""
+    if after.recording_log == before.recording_log:
+        return ()
+    return (UpdateRecordingLog(after.recording_log),)

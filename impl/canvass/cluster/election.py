@@ -14,8 +14,11 @@ from canvass.cluster.effects import (
     AdvanceCommit,
     CompleteElection,
     Effects,
+    Outcome,
     PersistCandidateTerm,
     TruncateLog,
+    broadcast,
+    send_to_each,
 )
 from canvass.cluster.election_follower import follower_ready
 from canvass.cluster.election_leader import leader_ready
@@ -28,7 +31,6 @@ from canvass.cluster.member import (
     Role,
 )
 from canvass.cluster.messages import NULL_VALUE, CanvassPosition, RequestVote
-from canvass.cluster.outcome import Outcome, broadcast, send_to_each
 from canvass.cluster.predicates import (
     in_election,
     is_at,

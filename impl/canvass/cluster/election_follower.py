@@ -13,15 +13,16 @@ from canvass.cluster.effects import (
     Effects,
     JoinLog,
     OpenLogSubscription,
+    Outcome,
     Send,
     StartRecording,
     StartReplay,
     StartReplication,
     StopReplay,
+    record_terms,
 )
 from canvass.cluster.member import ElectionState, Input, Member
 from canvass.cluster.messages import CATCHUP_FLAG, NULL_VALUE, AppendPosition, CatchupPosition
-from canvass.cluster.outcome import Outcome, record_terms
 from canvass.cluster.predicates import has_recording, is_at
 from canvass.cluster.recording_log import ensure_coherent
 from canvass.cluster.rules import Rules

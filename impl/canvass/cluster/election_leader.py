@@ -15,18 +15,15 @@ from canvass.cluster.effects import (
     AppendNewLeadershipTermEvent,
     Effects,
     JoinLog,
+    Outcome,
     StartRecording,
     StartReplay,
     StopReplay,
-)
-from canvass.cluster.leader_position import (
-    commit_leader_position,
-    leader_quorum_position,
-    note_own_position,
+    broadcast,
+    record_terms,
 )
 from canvass.cluster.member import ElectionState, Input, Member
 from canvass.cluster.messages import NULL_VALUE, CommitPosition
-from canvass.cluster.outcome import Outcome, broadcast, record_terms
 from canvass.cluster.predicates import (
     bounded_quorum_position,
     election_new_leadership_term,
@@ -34,6 +31,11 @@ from canvass.cluster.predicates import (
     has_quorum_at_position,
     has_voters_at_position,
     is_at,
+)
+from canvass.cluster.replication import (
+    commit_leader_position,
+    leader_quorum_position,
+    note_own_position,
 )
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import (

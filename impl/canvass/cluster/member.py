@@ -15,8 +15,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from canvass.cluster.messages import NULL_VALUE, Int64, Message
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import NULL_VALUE, Int64, Message, wire_name
 
 MAX_MEMBERS: Final = 9
 """Aeron clusters have 1, 3, 5 or 7 members. With up to 9 the columns of an event take a few cache

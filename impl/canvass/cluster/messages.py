@@ -8,7 +8,8 @@ of the log. Every integer is signed 64-bit. A reader of traces accepts every suc
 rejects values that no cluster can have.
 
 Traces hold the same classes. `msgspec` reads and writes them with the field names of Aeron's SBE
-schema (`canvass.cluster.names.wire_name`). The type is the first field of the JSON object.
+schema: `wire_name` gives them, without exceptions, and a `Record` has them too. The type is the
+first field of the JSON object.
 """
 
 from __future__ import annotations
@@ -19,7 +20,19 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
-from canvass.cluster.names import wire_name
+
+def wire_name(field: str) -> str:
+    """Name a Python field as TLA+ and Aeron's SBE schema do.
+
+    ``log_leadership_term_id`` becomes ``logLeadershipTermId``.
+    """
+    head, *tail = field.split("_")
+    return head + "".join(word.capitalize() for word in tail)
+
+
+class Record(Struct, frozen=True, rename=wire_name):
+    """A part of a result that is written as JSON; its fields are named as in the spec."""
+
 
 NULL_VALUE: Final = -1
 """Aeron's null of terms, positions and ids."""

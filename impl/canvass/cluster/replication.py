@@ -1,12 +1,14 @@
 """The steps of the log, in elections and outside: append, record, consume, commit, catch up,
 snapshot, terminate.
 
-The member's state has positions of the log, not its bytes. The archive and the log streams move the
+A leader that is closed computes, publishes and commits the quorum position as in LEADER_READY. The
+member's state has positions of the log, not its bytes. The archive and the log streams move the
 bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Final
 
 from msgspec.structs import replace
@@ -16,23 +18,27 @@ from canvass.cluster.effects import (
     AppendToLog,
     Effects,
     EndProcess,
+    Outcome,
     RemoveCatchupDestination,
     Send,
     StartCatchup,
     WriteSnapshot,
+    broadcast,
+    received,
+    record_terms,
 )
-from canvass.cluster.leader_position import commit_leader_position, leader_quorum_position
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
     AppendPosition,
     CatchupPosition,
+    CommitPosition,
     StopCatchup,
     TerminationAck,
     TerminationPosition,
 )
-from canvass.cluster.outcome import Outcome, broadcast, received, record_terms
 from canvass.cluster.predicates import (
+    bounded_quorum_position,
     has_recording,
     in_election,
     is_at,
@@ -42,10 +48,80 @@ from canvass.cluster.predicates import (
 from canvass.cluster.recording_log import NO_TERM_ENTRY, commit_log_position, find_term_entry
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import (
+    advance_commit,
     disk,
     open_term,
     with_record,
 )
+
+
+def note_own_position(i: int, s: Member, own: int) -> Member:
+    """The state of member ``i`` with position ``own`` in its own record."""
+    renewed = replace(s.members[i], log_position=own)
+    return replace(s, members=with_record(s.members, i, renewed))
+
+
+def leader_quorum_position(
+    rules: Rules, i: int, s: Member, term: int, own: int, active: Set[int]
+) -> int:
+    """The quorum position that leader ``i`` publishes and commits.
+
+    Parameters
+    ----------
+    rules, i, s
+        The rules, the leader and its state.
+    term
+        The term of the leader.
+    own
+        The position up to which it has recorded.
+    active
+        The members heard from within the heartbeat timeout, before this step.
+
+    Notes
+    -----
+    From 1.50 the leader computes the quorum position before it renews its own record. So it counts
+    with the position of its previous duty cycle, and only if it is active itself. 1.49 renews its
+    record first. Source: ``ConsensusModuleAgent.updateLeaderPosition``.
+    """
+    if rules.is_149:
+        noted = note_own_position(i, s, own)
+        return min(bounded_quorum_position(rules, noted, term, own, active), own)
+    return bounded_quorum_position(rules, s, term, own, active)
+
+
+def commit_leader_position(
+    rules: Rules, i: int, s: Member, x: Input, own: int, reached: int
+) -> tuple[Member, Effects]:
+    """Renew the leader's own record, then publish and commit the quorum position if that is due.
+
+    Parameters
+    ----------
+    rules, i, s, x
+        The rules, the leader, its state and its input.
+    own
+        The position up to which the leader has recorded.
+    reached
+        The quorum position. It falls if a member is no longer active, and is published even then.
+
+    Returns
+    -------
+    tuple of Member and Effects
+        The next state and the effects. The commit position only rises; in 1.49 it becomes
+        ``reached``.
+
+    Notes
+    -----
+    It is due if ``x.commit_interval``, or if the quorum position is above the commit position.
+    Source: ``ConsensusModuleAgent.updateLeaderPosition``.
+    """
+    after = note_own_position(i, s, own)
+    if reached <= s.commit_position and not x.commit_interval:
+        return after, ()
+    commit = reached if rules.is_149 else max(s.commit_position, reached)
+    published = CommitPosition(s.module_leadership_term_id, reached, i)
+    sends = broadcast(i, rules.member_count, published)
+    return replace(after, commit_position=commit), advance_commit(s.commit_position, commit) + sends
+
 
 # Every step reads these. To look an enum member up in its class takes longer than to compare it.
 _LEADER: Final = Role.LEADER
@@ -237,8 +313,7 @@ def update_leader_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome
 
     Notes
     -----
-    The rules are in `canvass.cluster.leader_position`, which LEADER_READY uses too. Source:
-    ``ConsensusModuleAgent.updateLeaderPosition``.
+    Source: ``ConsensusModuleAgent.updateLeaderPosition``.
     """
     # Refuse.
     if not is_closed(s, _LEADER):

@@ -15,6 +15,7 @@ from canvass.cluster.effects import (
     CompleteElection,
     Effects,
     OpenLogPublication,
+    Outcome,
     PersistCandidateTerm,
     RemoveCatchupDestination,
     RollBack,
@@ -22,6 +23,7 @@ from canvass.cluster.effects import (
     StopRecording,
     StopReplay,
     StopReplication,
+    record_terms,
 )
 from canvass.cluster.member import (
     NULL_RECORD,
@@ -33,7 +35,6 @@ from canvass.cluster.member import (
     new_member,
 )
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.outcome import Outcome, record_terms
 from canvass.cluster.recording_log import ensure_coherent
 from canvass.cluster.rules import Rules
 

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 
 from canvass.archive.archive import MODULE_SERVICE_ID, Archive
 from canvass.archive.storage import ArchiveError
+from canvass.cluster.clocks import Timing
 from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.cluster.timing import Timing
 from canvass.log import entries
 from canvass.log.entries import (
     CloseReason,

@@ -1,10 +1,9 @@
 """One process of one member: archive, streams, consensus module, services and duty cycle.
 
 The caller gives messages, times and a transport, and calls `Node.work`. Only the disk blocks.
-A node is the port of its duty cycle (`canvass.cluster.ports.Port`). It records each step, and then
-carries out the effects of the step in their order: on archive, streams, consensus module and
-transport. All durable changes of a step are one change of the archive, before the first message is
-sent.
+A node is the `Port` of its duty cycle. It records each step, and then carries out the effects of
+the step in their order: on archive, streams, consensus module and transport. All durable changes of
+a step are one change of the archive, before the first message is sent.
 """
 
 from __future__ import annotations
@@ -19,14 +18,19 @@ from canvass.archive.archive import Archive
 from canvass.archive.storage import ArchiveError
 from canvass.cluster import core
 from canvass.cluster import effects as asked
-from canvass.cluster.duty_cycle import DutyCycle
-from canvass.cluster.effects import Effect, Effects, Send
+from canvass.cluster.clocks import MILLISECOND_NS, SLOW_TICK_NS
+from canvass.cluster.duty_cycle import (
+    DutyCycle,
+    LogPart,
+    Offer,
+    Received,
+    StepFunction,
+    StepRecorder,
+)
+from canvass.cluster.effects import Effect, Effects, Outcome, Send
 from canvass.cluster.member import Input, Member, Role
 from canvass.cluster.messages import NULL_VALUE, Message
-from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import LogPart, Offer, Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import is_closed
-from canvass.cluster.timing import MILLISECOND_NS, SLOW_TICK_NS
 from canvass.log import entries
 from canvass.log.entries import (
     ClusterTimeUnit,
@@ -193,19 +197,19 @@ class Node:
     # The port of the duty cycle.
 
     def poll(self) -> Received | None:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         return self._received.popleft() if self._received else None
 
     def accepts(self, to: int) -> bool:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         return self._transport.accepts(to)
 
     def recorded_position(self) -> int:
-        """See `canvass.cluster.ports.Port`. Only synced data counts as recorded."""
+        """See `canvass.cluster.duty_cycle.Port`. Only synced data counts as recorded."""
         return self.archive.recording.synced_position
 
     def log_part(self, position: int, bound: int, limit: int) -> LogPart | None:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         end, count = position, 0
         recording = self.archive.recording
         for frame in recording.replay(position, recording.boundary_from(bound)):
@@ -227,20 +231,20 @@ class Node:
         return LogPart(end, count) if count else None
 
     def log_join_position(self) -> int:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         return self.streams.join_position()
 
     def log_closed(self) -> bool | None:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         return self.streams.log_closed()
 
     def add_live_destination(self) -> None:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         if self.streams.image is not None:
             self.streams.image.live = True
 
     def poll_ingress(self) -> Offer | None:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         publication = self.streams.publication
         if publication is None:
             return None
@@ -251,17 +255,17 @@ class Node:
         return Offer(aligned_length(len(data)), snapshot=requests_snapshot(data))
 
     def is_active(self) -> bool:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         return self.module.is_active
 
     def poll_termination(self) -> bool:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         found = self.module.termination_is_requested
         self.module.termination_is_requested = False
         return found
 
     def nomination_delay_ns(self, limit_ns: int) -> int:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         return self._draw(limit_ns)
 
     # Steps and their effects.
@@ -269,7 +273,7 @@ class Node:
     def adopt(
         self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
     ) -> None:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         self.steps += 1
         first = self._record(now_ns, action, x, sender, number, outcome)
         durable = False

@@ -18,10 +18,10 @@ from canvass.archive.archive import Archive
 from canvass.archive.recording import Recording
 from canvass.archive.storage import ArchiveError
 from canvass.cluster import core
+from canvass.cluster.duty_cycle import StepRecorder
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message
-from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import StepRecorder
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.node.consensus_module import NodeSettings

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from canvass.archive.recording import Recording
+from canvass.cluster.clocks import Timing
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.timing import Timing
 from canvass.transport.messages import LogData, LogRequest, StreamFlag, StreamMessage
 
 MAX_POSITION: Final = (1 << 63) - 1

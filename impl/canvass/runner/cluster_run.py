@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
-from canvass.cluster.names import Record
-from canvass.cluster.quorum import is_quorum
+from canvass.cluster.messages import Record
+from canvass.cluster.predicates import is_quorum
 from canvass.runner.configuration import (
     MemberConfig,
     MemberStatus,

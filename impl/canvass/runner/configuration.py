@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.runner import RunnerError
 
 

@@ -20,9 +20,9 @@ import msgspec
 from canvass.archive.archive import Archive
 from canvass.archive.files import FileStorage
 from canvass.archive.storage import ArchiveError
+from canvass.cluster.clocks import Timing
 from canvass.cluster.member import Member
 from canvass.cluster.rules import Rules
-from canvass.cluster.timing import Timing
 from canvass.node.consensus_module import SESSION_TIMEOUT_MS, NodeSettings
 from canvass.node.module_state import ControlToggle
 from canvass.node.process import MemberProcess, resumption

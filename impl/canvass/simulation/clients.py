@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
-from canvass.cluster.timing import MILLISECOND_NS
+from canvass.cluster.clocks import MILLISECOND_NS
 from canvass.services.applications import Application, ExactlyOnce
 from canvass.services.service import ClientSession, Cluster
 from canvass.simulation.events import Events

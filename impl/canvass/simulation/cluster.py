@@ -16,11 +16,10 @@ from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
 from canvass.archive.recording import Recording
 from canvass.archive.storage import ArchiveError, DamageError
-from canvass.cluster.effects import Effect, JoinLog, Send
+from canvass.cluster.duty_cycle import StepFunction, StepRecorder
+from canvass.cluster.effects import Effect, JoinLog, Outcome, Send
 from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message, RequestVote
-from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.predicates import BALLOT_OPEN
 from canvass.cluster.transitions import persistent_member
 from canvass.node.consensus_module import NodeSettings
@@ -109,7 +108,7 @@ class SimulatedNode(Node):
     def adopt(
         self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
     ) -> None:
-        """See `canvass.cluster.ports.Port`."""
+        """See `canvass.cluster.duty_cycle.Port`."""
         self._transport.begin(action, x, outcome)
         super().adopt(now_ns, action, x, sender, number, outcome)
         self._transport.complete(self.archive.recording)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
+from canvass.cluster.clocks import Timing
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import AppendPosition, CanvassPosition, CommitPosition, Message
-from canvass.cluster.outcome import Outcome
-from canvass.cluster.timing import Timing
 from canvass.simulation.options import Options
 
 

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from canvass.cluster.member import ElectionState, Member, Role
-from canvass.cluster.predicates import is_closed
-from canvass.cluster.quorum import is_quorum
+from canvass.cluster.predicates import is_closed, is_quorum
 from canvass.simulation.cluster import DISK_BYTES, SimulatedCluster, SimulatedMember
 from canvass.simulation.faults import FaultInjector
 from canvass.simulation.options import liveness_limit_ns

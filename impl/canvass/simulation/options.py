@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
+from canvass.cluster.clocks import MILLISECOND_NS, SECOND_NS, Timing
 from canvass.cluster.rules import Rules
-from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, Timing
 
 _T = TypeVar("_T")
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from canvass.cluster import core
-from canvass.cluster.ports import StepFunction, StepRecorder
+from canvass.cluster.duty_cycle import StepFunction, StepRecorder
 from canvass.simulation.cluster import SimulatedCluster
 from canvass.simulation.events import Events, Finding
 from canvass.simulation.faults import FaultInjector

@@ -18,11 +18,10 @@ from typing import Final, TypeAlias
 from msgspec import structs
 
 from canvass.cluster import core
-from canvass.cluster.duty_cycle import ACTION_OF, EVENT_LENGTH
+from canvass.cluster.duty_cycle import ACTION_OF, EVENT_LENGTH, Received, StepFunction, StepRecorder
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import current_term, is_at, is_publisher
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules

@@ -22,8 +22,7 @@ from canvass.aeron_driver.drivable import Flags, Requests
 from canvass.aeron_driver.stream import Cells, StreamLayout
 from canvass.cluster import predicates
 from canvass.cluster.member import ElectionState, ModuleState, Role
-from canvass.cluster.messages import MESSAGE_TYPES
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import MESSAGE_TYPES, wire_name
 from canvass.traces.actions import Action
 from canvass.traces.layout import (
     FLAG_COLUMNS,

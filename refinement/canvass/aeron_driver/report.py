@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 
 
 class FieldDifference(Record, frozen=True):

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.compilation import FIELDS_FILE, Driver
-from canvass.cluster.messages import MESSAGE_TYPES
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import MESSAGE_TYPES, wire_name
 from canvass.tlc.programs import clean_environment
 from canvass.traces.layout import (
     ACTION_NAMES,

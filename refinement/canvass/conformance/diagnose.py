@@ -16,8 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from canvass.cluster.member import Member
-from canvass.cluster.messages import Message
-from canvass.cluster.names import Record, wire_name
+from canvass.cluster.messages import Message, Record, wire_name
 from canvass.cluster.rules import HARDENED, Rules
 from canvass.conformance.causality import (
     JOINING_PROBLEMS,

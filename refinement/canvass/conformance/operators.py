@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import LOG_STREAM, MESSAGE_CAUSALITY
 from canvass.spec.files import find_definition, spec_root

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.conformance.verdict import (
     VERDICT_SCHEMA,
     CorpusVerdict,

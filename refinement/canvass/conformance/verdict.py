@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.traces.releases import LogReleases
 from canvass.traces.schema import Fact
 

@@ -14,7 +14,7 @@ import msgspec
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.conformance.report import natural
 from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of

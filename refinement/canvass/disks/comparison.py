@@ -26,9 +26,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.names import Record
-from canvass.cluster.quorum import quorum_size
+from canvass.cluster.messages import NULL_VALUE, Record
+from canvass.cluster.predicates import quorum_size
 from canvass.disks.disk import MemberDisk
 from canvass.disks.files import RECORDING_LOG
 from canvass.disks.findings import ALL_MEMBERS, DiskError, Finding, Kind, member_names

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 
 ALL_MEMBERS: Final = -1
 """The member id of a finding about several disks together."""

@@ -15,10 +15,8 @@ from itertools import combinations
 from typing import Final
 
 from canvass.cluster.member import Member, Role, TermEntry
-from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.names import Record
-from canvass.cluster.predicates import is_closed
-from canvass.cluster.quorum import quorum_size
+from canvass.cluster.messages import NULL_VALUE, Record
+from canvass.cluster.predicates import is_closed, quorum_size
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.disks.comparison import Comparison, Proof

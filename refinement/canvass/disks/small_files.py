@@ -11,8 +11,7 @@ from typing import Final
 
 import msgspec
 
-from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.names import Record
+from canvass.cluster.messages import NULL_VALUE, Record
 from canvass.disks import layouts
 from canvass.disks.files import Bytes
 from canvass.disks.findings import DiskError, printable

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.names import Record
+from canvass.cluster.messages import NULL_VALUE, Record
 from canvass.disks.comparison import (
     Comparison,
     MemberLog,

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from canvass.cluster import core
 from canvass.cluster.member import Input, Member, Role
 from canvass.cluster.messages import NULL_VALUE, Message
-from canvass.cluster.quorum import quorum_position
+from canvass.cluster.predicates import quorum_position
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.conformance.diagnose import RunColumns, load

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.leaderships import Span
 from canvass.explanation.phases import BallotReport, PhaseReport, report_ballot, report_phase

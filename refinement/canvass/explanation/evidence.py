@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 
 
 class Evidence(Record, frozen=True):

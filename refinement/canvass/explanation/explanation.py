@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.conformance.templates import environment
 from canvass.explanation.between import find_between
 from canvass.explanation.elections import ElectionReport, find_elections

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.names import Record
+from canvass.cluster.messages import NULL_VALUE, Record
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.timeline import (
     ACTIVE,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.timeline import (
     POSITIONS,

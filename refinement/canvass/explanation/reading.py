@@ -17,10 +17,9 @@ from typing import Final
 from msgspec import ValidationError
 from msgspec.structs import replace
 
-from canvass.cluster.effects import TruncateLog
+from canvass.cluster.effects import Outcome, TruncateLog
 from canvass.cluster.member import ElectionState, Member
 from canvass.cluster.messages import NULL_VALUE, Message
-from canvass.cluster.outcome import Outcome
 from canvass.explanation.risks import INCOMPLETE
 from canvass.explanation.timeline import Timeline, make_timeline
 from canvass.traces.actions import Action

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.explanation.evidence import Evidence, Sentence, in_findings, shown_ns
 from canvass.explanation.leaderships import Span
 from canvass.explanation.phases import BallotReport

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from canvass.cluster.member import ElectionState
-from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.names import Record
+from canvass.cluster.messages import NULL_VALUE, Record
 from canvass.explanation.evidence import (
     Evidence,
     Sentence,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.quorum import quorum_size
+from canvass.cluster.predicates import quorum_size
 from canvass.explanation.evidence import Evidence, Sentence
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks

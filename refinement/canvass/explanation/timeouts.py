@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.explanation.evidence import Evidence
 from canvass.explanation.phases import all_voted
 from canvass.explanation.timeline import POSITIONS, Timeline, last_of_each

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from canvass.cluster.member import Input, Member
-from canvass.cluster.names import Record, wire_name
+from canvass.cluster.messages import Record, wire_name
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.graph import GraphError

@@ -17,7 +17,7 @@ import pyarrow as pa
 from msgspec import field
 from numpy.typing import NDArray
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.graph import GraphError
 from canvass.graph.folders import (
     EDGES_FILE,

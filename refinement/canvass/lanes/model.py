@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 
 ABSENT: Final = "absent"
 """Text of a missing value in a change."""

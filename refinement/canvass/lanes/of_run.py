@@ -14,8 +14,7 @@ import numpy as np
 from msgspec import to_builtins as tree
 
 from canvass.cluster.member import Member
-from canvass.cluster.messages import Message
-from canvass.cluster.names import Record, wire_name
+from canvass.cluster.messages import Message, Record, wire_name
 from canvass.lanes.model import MARKED, Diagram, Fate, LaneEvent, LaneMessage, Mark
 from canvass.lanes.of_counterexample import field_changes, value_text
 from canvass.traces.columns import EventColumns

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.models import ModelError
 from canvass.spec.files import HARNESS, find_file, module_folders, spec_root
 from canvass.spec.manifest import (

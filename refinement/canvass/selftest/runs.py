@@ -20,12 +20,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from canvass.cluster import core
-from canvass.cluster.duty_cycle import ACTION_OF
+from canvass.cluster.duty_cycle import ACTION_OF, StepFunction
 from canvass.cluster.effects import AppendNewLeadershipTermEvent, AppendToLog
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
-from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.names import Record
-from canvass.cluster.ports import StepFunction
+from canvass.cluster.messages import NULL_VALUE, Record
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import core_allows
 from canvass.conformance.verdict import RunVerdict, Verdict

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster import core
-from canvass.cluster.names import Record
-from canvass.cluster.ports import StepFunction
+from canvass.cluster.duty_cycle import StepFunction
+from canvass.cluster.messages import Record
 from canvass.conformance.findings import step_name
 from canvass.conformance.verdict import Verdict
 from canvass.simulation.events import Finding

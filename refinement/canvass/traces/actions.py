@@ -1,7 +1,7 @@
 """The actions: each TLA+ operator that is a step of a member, with the inputs that it reads.
 
 This table is the list of actions in traces. A trace has the name of the TLA+ operator. The Python
-function has the name of the enum member in lower case (`canvass.cluster.names.action_name`). The
+function has the name of the enum member in lower case (`canvass.cluster.core.action_name`). The
 core defines what an action does.
 """
 

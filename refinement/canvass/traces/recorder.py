@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol, Self
 
+from canvass.cluster.duty_cycle import StepRecorder
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message
-from canvass.cluster.ports import StepRecorder
 from canvass.traces.actions import Action
 from canvass.traces.layout import MAX_LINE_BYTES
 from canvass.traces.ndjson import EventReader, checked_line, decode_run, open_stream

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import wire_name
 from canvass.traces.aeron_log.event_types import NEWEST, OLDEST, Release, parse_release, release_of
 from canvass.traces.counts import member_names
 from canvass.traces.schema import MemberId, Run

@@ -21,8 +21,7 @@ from msgspec import Meta, Struct
 
 from canvass.cluster import member
 from canvass.cluster.member import Member
-from canvass.cluster.messages import NULL_VALUE, Int64, Message
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import NULL_VALUE, Int64, Message, wire_name
 from canvass.cluster.rules import HARDENED, HAZARDS, Rules
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.layout import (

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from canvass.cluster.timing import Timing
+from canvass.cluster.clocks import Timing
 from canvass.traces.schema import Run, encode
 
 ELECTION: Final = "aeron.cluster.election.timeout"

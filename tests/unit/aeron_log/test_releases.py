@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import wire_name
 from canvass.traces.aeron_log import records as r
 from canvass.traces.aeron_log.event_types import EVENT_TYPES, NAMED, Release, parse_release
 from canvass.traces.aeron_log.log_vocabulary import events_named, log_vocabulary

@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 
 from canvass.cluster.core import step
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE, AppendPosition, CanvassPosition, CommitPosition
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log import records

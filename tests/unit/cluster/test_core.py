@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 
 import canvass.cluster.core as core
-from canvass.cluster.core import ACTIONS, ELECTION_HANDLERS, MESSAGE_HANDLERS, OTHER_HANDLERS, step
+from canvass.cluster.core import (
+    ACTIONS,
+    ELECTION_HANDLERS,
+    MESSAGE_HANDLERS,
+    OTHER_HANDLERS,
+    action_name,
+    step,
+)
 from canvass.cluster.member import ElectionState, Input
 from canvass.cluster.messages import MESSAGE_TYPES, RequestVote
-from canvass.cluster.names import action_name
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.steps.oracle import REVISION_MODULES, overrides
@@ -57,10 +63,7 @@ def functions(*modules: str) -> set[str]:
     return names
 
 
-HANDLERS_OF_ELECTIONS = (
-    *("election", "election_leader", "election_follower", "election_messages"),
-    "new_leadership_term",
-)
+HANDLERS_OF_ELECTIONS = ("election", "election_leader", "election_follower", "election_messages")
 
 
 def test_rules_of_elections_and_their_guards_bear_the_names_of_the_spec() -> None:

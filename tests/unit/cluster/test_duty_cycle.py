@@ -7,8 +7,9 @@ from collections import deque
 import pytest
 from msgspec.structs import replace
 
-from canvass.cluster.clocks import Clocks
-from canvass.cluster.duty_cycle import DutyCycle
+from canvass.cluster.clocks import MILLISECOND_NS, SECOND_NS, SLOW_TICK_NS, Clocks, Timing
+from canvass.cluster.duty_cycle import DutyCycle, LogPart, Offer, Received
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
@@ -20,10 +21,7 @@ from canvass.cluster.messages import (
     RequestVote,
     Vote,
 )
-from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import LogPart, Offer, Received
 from canvass.cluster.rules import Rules
-from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, SLOW_TICK_NS, Timing
 from canvass.cluster.transitions import persistent_member
 
 MS, S = MILLISECOND_NS, SECOND_NS

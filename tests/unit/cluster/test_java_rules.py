@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.cluster import core
-from canvass.cluster.effects import Send
+from canvass.cluster.effects import Outcome, Send
 from canvass.cluster.member import (
     NO_INPUT,
     NULL_RECORD,
@@ -31,7 +31,6 @@ from canvass.cluster.messages import (
     Message,
     NewLeadershipTerm,
 )
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from canvass.cluster.member import NULL_RECORD, TermEntry
-from canvass.cluster.predicates import counted_position
-from canvass.cluster.quorum import is_quorum, quorum_position, quorum_size
+from canvass.cluster.predicates import counted_position, is_quorum, quorum_position, quorum_size
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cluster.quorum import quorum_size
+from canvass.cluster.predicates import quorum_size
 from canvass.disks.disk import MemberDisk
 from canvass.disks.findings import Kind
 from canvass.disks.log import session_messages

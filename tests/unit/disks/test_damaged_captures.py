@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from canvass.cluster.quorum import quorum_size
+from canvass.cluster.predicates import quorum_size
 from canvass.disks.findings import DiskError, Kind
 from canvass.disks.verdict import DisksVerdict, assess
 from support.aeron_disk_captures import (

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from canvass.cluster.messages import MESSAGE_TYPES
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import MESSAGE_TYPES, wire_name
 from canvass.spec.files import find_file
 from canvass.steps.oracle import DIGITS, OracleError, to_digits
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS

@@ -10,8 +10,8 @@ from msgspec.msgpack import Decoder, decode, encode
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
+from canvass.cluster.clocks import Timing
 from canvass.cluster.rules import Rules
-from canvass.cluster.timing import Timing
 from canvass.log.entries import SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.process import MemberProcess

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
+from canvass.cluster.clocks import Timing
 from canvass.cluster.member import Role
 from canvass.cluster.rules import Rules
-from canvass.cluster.timing import Timing
 from canvass.log.entries import (
     CloseReason,
     ClusterAction,

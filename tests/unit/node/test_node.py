@@ -7,8 +7,8 @@ import pytest
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.storage import ArchiveError
+from canvass.cluster.duty_cycle import LogPart
 from canvass.cluster.member import Role
-from canvass.cluster.ports import LogPart
 from canvass.log import entries
 from canvass.log.entries import (
     NewLeadershipTermEvent,

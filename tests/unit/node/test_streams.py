@@ -8,7 +8,7 @@ import pytest
 
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import Recording
-from canvass.cluster.timing import Timing
+from canvass.cluster.clocks import Timing
 from canvass.node.streams import Image, LogStreams, Replication
 from canvass.transport.messages import LogData, LogRequest, StreamFlag, StreamMessage
 

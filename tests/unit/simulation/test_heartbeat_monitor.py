@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from canvass.cluster.effects import Send
+from canvass.cluster.clocks import Timing
+from canvass.cluster.effects import Outcome, Send
 from canvass.cluster.member import ElectionState, Member, ModuleState, Role
 from canvass.cluster.messages import AppendPosition, CanvassPosition, CommitPosition, Message
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
-from canvass.cluster.timing import Timing
 from canvass.cluster.transitions import persistent_member
 from canvass.simulation.events import HeartbeatMonitor
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.verdict import Verdict
 from canvass.selftest.runs import record_run

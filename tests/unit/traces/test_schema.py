@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster import core, member, messages
+from canvass.cluster.core import action_name
 from canvass.cluster.member import Member, MemberRecord, TermEntry
-from canvass.cluster.messages import MESSAGE_TYPES, RequestVote, Vote
-from canvass.cluster.names import action_name, wire_name
+from canvass.cluster.messages import MESSAGE_TYPES, RequestVote, Vote, wire_name
 from canvass.traces import arrow, schema
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import NumberKind, kind

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.conformance.diagnose import Difference
 from canvass.conformance.operators import Operator
 from canvass.conformance.verdict import Divergence

@@ -17,7 +17,7 @@ from starlette.types import Scope
 
 from canvass.browser.api import Failure, Problem
 from canvass.browser.limits import QUERY_CHARS, VALUE_CHARS, encoded
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 
 _NUMBER: Final = re.compile(r"\d{1,15}", re.ASCII)
 _LONG: Final = frozenset({"where", "by", "colour", "actions", "path", "watch"})

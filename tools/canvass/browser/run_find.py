@@ -20,7 +20,7 @@ from canvass.browser.limits import LABEL_CHARS, shortened
 from canvass.browser.questions import bad_request
 from canvass.browser.runs import OpenRun, tree_of
 from canvass.browser.tracks import seconds_text
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import wire_name
 from canvass.explanation.evidence import shown_ns
 from canvass.graph import artifact
 from canvass.graph.predicate import parse

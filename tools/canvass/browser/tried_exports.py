@@ -26,11 +26,9 @@ from canvass.browser.questions import bad_request
 from canvass.browser.runs import OpenRun
 from canvass.browser.tlc_questions import moment_after
 from canvass.browser.tried_steps import Start, walk
-from canvass.cluster.duty_cycle import EVENT_LENGTH
+from canvass.cluster.duty_cycle import EVENT_LENGTH, Received
 from canvass.cluster.member import NO_INPUT, Input, Member
-from canvass.cluster.messages import NULL_VALUE, Message
-from canvass.cluster.names import wire_name
-from canvass.cluster.ports import Received
+from canvass.cluster.messages import NULL_VALUE, Message, wire_name
 from canvass.cluster.rules import Rules
 from canvass.distance.search import Moment, together
 from canvass.simulation.world import World

@@ -10,9 +10,9 @@ from typing import Final
 
 from canvass.browser.choices import LOST, Choice, choices
 from canvass.browser.questions import bad_request
+from canvass.cluster.duty_cycle import Received
 from canvass.cluster.member import ModuleState
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.ports import Received
 from canvass.cluster.rules import Rules
 from canvass.distance.search import Moment
 from canvass.graph import GraphError

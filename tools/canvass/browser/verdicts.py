@@ -27,8 +27,7 @@ from canvass.browser.questions import Refusal, not_found
 from canvass.browser.run_find import RunStates
 from canvass.browser.runs import OpenRun
 from canvass.browser.sources import Lazy, Store
-from canvass.cluster.messages import Message, Vote
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import Message, Vote, wire_name
 from canvass.conformance.diagnose import Difference, RefusedStep
 from canvass.conformance.report import CLASS_TEXTS, Case, make_case, problem_of
 from canvass.conformance.verdict import MESSAGE_CAUSALITY, Divergence, RunVerdict

@@ -25,7 +25,7 @@ from canvass.cli.output import (
     write_text,
 )
 from canvass.cli.output import show as show_text
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 from canvass.models.model_run import Standing
 from canvass.spec.files import find_file, first_comment
 from canvass.spec.manifest import Manifest, Mode, ModelEntry, ModelSet

@@ -26,7 +26,7 @@ from canvass.cli.output import (
     result_console,
     write_file,
 )
-from canvass.cluster.names import Record
+from canvass.cluster.messages import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,7 +17,7 @@ import re
 from typing import Final, NamedTuple, get_args, get_type_hints
 
 from canvass.cluster.member import ElectionState, Role
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import wire_name
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import (
     NULL_NAME,

@@ -13,8 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import NULL_VALUE, wire_name
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
 from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, log_vocabulary

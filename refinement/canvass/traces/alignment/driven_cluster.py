@@ -26,7 +26,7 @@ from canvass.cluster.messages import (
     Vote,
     sender_of,
 )
-from canvass.cluster.quorum import is_quorum
+from canvass.cluster.predicates import is_quorum
 from canvass.traces.alignment.channel_matching import ChannelKey, Matching, Receipt
 from canvass.traces.alignment.driven_member import DrivenMember, streams_from, term_of
 from canvass.traces.alignment.possible_steps import PROCESS_END, Move, receive

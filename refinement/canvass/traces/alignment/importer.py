@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import wire_name
 from canvass.traces.aeron_log.logs import read_clusters
 from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.membership import noted_beside

@@ -14,7 +14,8 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from canvass.cluster.core import ELECTION_HANDLERS, step
+from canvass.cluster.core import ELECTION_HANDLERS, action_name, step
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import (
     MESSAGE_TYPES,
@@ -28,9 +29,7 @@ from canvass.cluster.messages import (
     TerminationPosition,
     Vote,
 )
-from canvass.cluster.names import action_name
-from canvass.cluster.outcome import Outcome
-from canvass.cluster.quorum import is_quorum
+from canvass.cluster.predicates import is_quorum
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log import records

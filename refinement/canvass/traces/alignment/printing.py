@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from canvass.cluster.effects import TruncateLog
+from canvass.cluster.effects import Outcome, TruncateLog
 from canvass.cluster.member import ElectionState, Member, Role
-from canvass.cluster.outcome import Outcome
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.log_vocabulary import LogVocabulary
 from canvass.traces.aeron_log.records import ClusterEvent, Line, NewElection

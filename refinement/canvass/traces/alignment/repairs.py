@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import (
     NO_INPUT,
     NULL_RECORD,
@@ -22,7 +23,6 @@ from canvass.cluster.member import (
     TermEntry,
 )
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.recording_log import last_term
 from canvass.cluster.transitions import begin_election, disk, election_complete
 from canvass.traces.aeron_log import records

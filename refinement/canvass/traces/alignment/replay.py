@@ -19,10 +19,10 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
 from canvass.cluster.messages import NULL_VALUE, AppendPosition, Message, RequestVote
-from canvass.cluster.outcome import Outcome
-from canvass.cluster.quorum import is_quorum
+from canvass.cluster.predicates import is_quorum
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log.records import ProcessStart, unaligned

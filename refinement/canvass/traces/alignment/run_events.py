@@ -18,8 +18,7 @@ from typing import BinaryIO, Final
 from msgspec import Struct
 
 from canvass.cluster.member import Member
-from canvass.cluster.messages import NULL_VALUE, Message
-from canvass.cluster.names import wire_name
+from canvass.cluster.messages import NULL_VALUE, Message, wire_name
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log.records import (
     ElectionStateChange,

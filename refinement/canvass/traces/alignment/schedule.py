@@ -17,6 +17,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
@@ -28,9 +29,7 @@ from canvass.cluster.messages import (
     TerminationPosition,
     sender_of,
 )
-from canvass.cluster.outcome import Outcome
-from canvass.cluster.predicates import counted_position
-from canvass.cluster.quorum import is_quorum
+from canvass.cluster.predicates import counted_position, is_quorum
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.driven_cluster import Channel, Conflict, DrivenCluster
 from canvass.traces.alignment.driven_member import (

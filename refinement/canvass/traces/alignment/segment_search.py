@@ -16,9 +16,9 @@ from typing import Final
 
 from msgspec import structs
 
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import NO_INPUT, ElectionState, Member
 from canvass.cluster.messages import Message
-from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
 from canvass.traces.alignment.driven_cluster import Conflict, SegmentEnd
 from canvass.traces.alignment.member_lines import MemberLines

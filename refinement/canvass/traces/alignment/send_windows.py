@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec.structs import astuple, replace
 
-from canvass.cluster.leader_position import leader_quorum_position
+from canvass.cluster.effects import Outcome
 from canvass.cluster.member import (
     NO_INPUT,
     NULL_RECORD,
@@ -43,7 +43,7 @@ from canvass.cluster.messages import (
     TerminationPosition,
     Vote,
 )
-from canvass.cluster.outcome import Outcome
+from canvass.cluster.replication import leader_quorum_position
 from canvass.cluster.transitions import with_record
 from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.possible_steps import (
