@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
-from canvass.archive.files import FileStorage
 from canvass.archive.recording import Recording
+from canvass.archive.storage import FileStorage
 
 PAYLOAD = b"x" * 100
 LENGTHS = (10_000, 100_000)

@@ -16,14 +16,14 @@ from pathlib import Path
 from time import perf_counter, time_ns
 
 from canvass.archive.archive import Archive
-from canvass.archive.files import FileStorage
+from canvass.archive.storage import FileStorage
 from canvass.cluster.clocks import Timing
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.log.entries import SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node
-from canvass.services.applications import REQUEST, Counter, ExactlyOnce
+from canvass.services.service import REQUEST, Counter, ExactlyOnce
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
     Egress,

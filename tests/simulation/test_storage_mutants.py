@@ -16,7 +16,7 @@ from msgspec import structs
 from canvass.archive.archive import Archive, Kept
 from canvass.archive.recording import Recording
 from canvass.selftest.simulation_series import simulate
-from canvass.services import applications
+from canvass.services import service
 from canvass.services.agent import BoundedLogAdapter
 from canvass.simulation.options import CUT_KINDS, Faults, Options
 
@@ -47,17 +47,17 @@ def forget_to_sync(patch: pytest.MonkeyPatch) -> None:
 
 def apply_repetitions(patch: pytest.MonkeyPatch) -> None:
     """A request that is offered again is applied again."""
-    original = applications.ExactlyOnce.on_session_message
+    original = service.ExactlyOnce.on_session_message
 
     def on_session_message(
-        self: applications.ExactlyOnce, session: object, timestamp: int, payload: bytes
+        self: service.ExactlyOnce, session: object, timestamp: int, payload: bytes
     ) -> None:
-        client_id, number = applications.REQUEST.unpack_from(payload)
-        client = self._clients.setdefault(client_id, applications._Client())
+        client_id, number = service.REQUEST.unpack_from(payload)
+        client = self._clients.setdefault(client_id, service._Client())
         client.applied = number - 1
         original(self, session, timestamp, payload)  # type: ignore[arg-type]
 
-    patch.setattr(applications.ExactlyOnce, "on_session_message", on_session_message)
+    patch.setattr(service.ExactlyOnce, "on_session_message", on_session_message)
 
 
 def process_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:

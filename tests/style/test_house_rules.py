@@ -22,17 +22,15 @@ FORBIDDEN_CALLS = {"open", "print", "input", "eval", "exec", "__import__", "hash
 PORTS: dict[str, frozenset[str]] = {}
 """Modules of ``canvass.cluster`` that are doors to the outside, with what each may import."""
 DOORS: dict[str, frozenset[str]] = {
-    "archive/files.py": frozenset({"os", "pathlib"}),
+    "archive/storage.py": frozenset({"os", "pathlib"}),
     "client/connection.py": frozenset({"asyncio", "secrets", "time"}),
     "transport/links.py": frozenset({"asyncio"}),
-    "node/process.py": frozenset({"asyncio", "secrets", "time"}),
     "runner/cluster_run.py": frozenset({"asyncio", "pathlib", "secrets", "time"}),
+    "runner/commands.py": frozenset({"asyncio", "os", "random", "sys"}),
     "runner/configuration.py": frozenset({"os", "pathlib"}),
-    "runner/fault_script.py": frozenset({"random"}),
     "runner/load.py": frozenset({"asyncio", "time"}),
-    "runner/member_process.py": frozenset({"asyncio", "os", "pathlib", "sys", "time"}),
+    "runner/member_process.py": frozenset({"asyncio", "os", "pathlib", "secrets", "sys", "time"}),
     "runner/supervisor.py": frozenset({"asyncio", "socket", "sys"}),
-    "runner/typed_commands.py": frozenset({"asyncio", "os", "sys"}),
 }
 """Modules around ``canvass.cluster`` that are doors to the outside, with what each may import."""
 SEEDED = ("simulation/", "archive/memory.py")

@@ -1,7 +1,7 @@
 """A client of a cluster: it finds the leader, opens a session and offers requests.
 
 The caller gives times and received messages, and sends the client's messages. The client offers a
-request to the current leader until it is answered. `canvass.services.applications` applies each
+request to the current leader until it is answered. `canvass.services.service` applies each
 request once, in order.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from canvass.log.entries import SessionMessageHeader
-from canvass.services.applications import REQUEST, WINDOW
+from canvass.services.service import REQUEST, WINDOW
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
     Egress,

@@ -24,14 +24,9 @@ RecordingLog: TypeAlias = tuple[TermEntry, ...]
 NO_TERM_ENTRY: Final = TermEntry(NULL_VALUE, NULL_VALUE, NULL_VALUE)
 
 
-def last_entry(log: RecordingLog) -> TermEntry:
-    """The last entry, or `NO_TERM_ENTRY`."""
-    return log[-1] if log else NO_TERM_ENTRY
-
-
 def last_term(log: RecordingLog) -> int:
     """The term of the last entry, or -1."""
-    return last_entry(log).leadership_term_id
+    return log[-1].leadership_term_id if log else NULL_VALUE
 
 
 def find_term_entry(log: RecordingLog, term: int) -> TermEntry:

@@ -4,17 +4,21 @@ The caller gives messages, times and a transport, and calls `Node.work`. Only th
 A node is the `Port` of its duty cycle. It records each step, and then carries out the effects of
 the step in their order: on archive, streams, consensus module and transport. All durable changes of
 a step are one change of the archive, before the first message is sent.
+
+`resumption` compares the disk of a member with its recorded steps before a process starts.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from canvass.archive.archive import Archive
+from canvass.archive.recording import Recording
 from canvass.archive.storage import ArchiveError
 from canvass.cluster import core
 from canvass.cluster import effects as asked
@@ -31,6 +35,8 @@ from canvass.cluster.effects import Effect, Effects, Outcome, Send
 from canvass.cluster.member import Input, Member, Role
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.predicates import is_closed
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
 from canvass.log import entries
 from canvass.log.entries import (
     ClusterTimeUnit,
@@ -413,3 +419,90 @@ class Node:
         if publication is None or frame.end != position:
             raise ArchiveError(f"an entry ends at {frame.end} and not at {position}")
         publication.end = position
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """The corrections to a recording and to recorded steps, before the member starts again."""
+
+    drop_last: bool
+    """Whether to drop the last recorded step: the process ended before the effects of the step."""
+    noted: tuple[Input, Outcome] | None
+    """A ``RecordLog`` step to record, if the recording is longer than the last state says."""
+    truncate_position: int | None
+    """The position at which to truncate the recording, as the last step requested."""
+
+    def carry_out(self, recording: Recording, recorder: StepRecorder, now_ns: int) -> None:
+        """Truncate the recording, and record the ``RecordLog`` step."""
+        if self.truncate_position is not None:
+            recording.truncate(self.truncate_position)
+        if self.noted is not None:
+            x, outcome = self.noted
+            checksums = recording.checksums([x.position])
+            recorder.record(now_ns, "RecordLog", outcome.next, inputs=x, log_checksums=checksums)
+
+
+def _durable(s: Member) -> tuple[object, ...]:
+    return (
+        s.persisted_candidate_term_id,
+        s.recording_log,
+        s.snapshot_leadership_term_id,
+        s.snapshot_term_base_log_position,
+        s.snapshot_log_position,
+    )
+
+
+def _check_truncation(found: Member, last: Member, previous: Member) -> None:
+    """Refuse a recording that continues beyond its truncation in the last step.
+
+    Recording and recording log change together. After a truncation the member is in an election and
+    records no stream before its next step.
+    """
+    truncated = last.recorded_position < previous.recorded_position
+    done = truncated and _durable(last) != _durable(previous)
+    if done and found.recorded_position > last.recorded_position:
+        raise ArchiveError(
+            f"the recording log says that the log was truncated at {last.recorded_position}, and "
+            f"the recording ends at {found.recorded_position}"
+        )
+
+
+def resumption(
+    rules: Rules, i: int, found: Member, last: Member | None, previous: Member | None
+) -> Resumption:
+    """Compare the data on disk with the last two recorded states.
+
+    Parameters
+    ----------
+    rules, i
+        The rules of the cluster, and the member.
+    found
+        The state that a restart finds on disk.
+    last, previous
+        The states after the last recorded step and after the step before, or None.
+
+    Raises
+    ------
+    ArchiveError
+        If the disk and the recorded steps do not belong together.
+    """
+    drop = False
+    if last is not None and _durable(found) != _durable(last):
+        drop, last = True, previous
+    elif last is not None and previous is not None:
+        _check_truncation(found, last, previous)
+    if last is None:
+        if _durable(found) == _durable(persistent_member(rules)) and (
+            drop or not found.recorded_position
+        ):
+            return Resumption(drop, None, None)
+        raise ArchiveError("the disk holds a log, and no step of its member was recorded")
+    if _durable(found) != _durable(last) or found.recorded_position < last.recorded_position:
+        raise ArchiveError("the disk and the last recorded step of the member disagree")
+    if found.recorded_position == last.recorded_position:
+        return Resumption(drop, None, None)
+    x = Input(position=found.recorded_position)
+    noted = core.step(rules, i, last, "RecordLog", x)
+    if noted is None:
+        return Resumption(drop, None, last.recorded_position)
+    return Resumption(drop, (x, noted), None)

@@ -1,7 +1,7 @@
 """A cluster of real processes on this machine, with faults and load.
 
-`supervisor` starts one `member_process` for each member and carries out commands of a fault script
-or of the terminal (`typed_commands`). `load` offers requests and keeps account of the answers.
+`supervisor` starts one `member_process` for each member and carries out `commands` of a fault
+script or of the terminal. `load` offers requests and keeps account of the answers.
 `cluster_run` runs a cluster from its start to the comparison of its members, and reports.
 
 What flows: options in; commands to member processes by stdin, their status back by mark files; a

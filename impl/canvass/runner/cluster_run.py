@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeAlias
 
 from canvass.cluster.messages import Record
 from canvass.cluster.predicates import is_quorum
+from canvass.runner.commands import Command, TimedCommand, TypedCommands
 from canvass.runner.configuration import (
     MemberConfig,
     MemberStatus,
@@ -22,10 +23,8 @@ from canvass.runner.configuration import (
     new_folder,
     old_folder,
 )
-from canvass.runner.fault_script import Command, TimedCommand
 from canvass.runner.load import Load, LoadBook
 from canvass.runner.supervisor import Supervisor, free_ports
-from canvass.runner.typed_commands import TypedCommands
 
 _PERIOD_S: Final = 0.25
 _PART: Final = re.compile(r"snapshot-(\d+)-service-(\d+)\.dat")

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from canvass.runner import RunnerError
+from canvass.runner.commands import Command
 from canvass.runner.configuration import (
     ClusterFolder,
     MemberConfig,
@@ -23,7 +24,6 @@ from canvass.runner.configuration import (
     read_config,
     read_mark,
 )
-from canvass.runner.fault_script import Command
 from canvass.transport.links import HOST
 
 STOP_TIMEOUT_S: Final = 5.0

@@ -1,7 +1,7 @@
 """Members of a cluster in one thread: virtual time, a faulty network, faulty disks.
 
-`simulator` runs a `cluster` of whole nodes. A seed decides the `events` in its queue. `faults`
-injects faults, and `healing` checks that the cluster recovers. `world` has bare protocol cores with
+`simulator` runs a `cluster` of whole nodes, and checks that it recovers from the `faults`. A seed
+decides the `events` in its queue. `world` has bare protocol cores with
 their channels and logs; its caller chooses every step. The simulation only records steps, and the
 checker decides whether the recorded run is safe. The monitors in `events` check what no recorded
 run shows.

@@ -27,7 +27,7 @@ from canvass.simulation.cluster import (
     SimulatedCluster,
     SimulatedMember,
 )
-from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Cut
+from canvass.simulation.events import CONSENSUS, LOG, STREAMS, Cut
 from canvass.simulation.options import rng_of
 
 

@@ -110,7 +110,7 @@ class Options:
     offer_mean_ns: int = 50 * MILLISECOND_NS
     """The mean time between two requests of a client."""
     service_count: int = 1
-    """At most two: `canvass.simulation.clients.WatchedService` tells their timers apart."""
+    """At most two: `canvass.simulation.cluster.WatchedService` tells their timers apart."""
     cold_start: bool = False
     """Whether the first starts are spread over more than the startup canvass timeout."""
 

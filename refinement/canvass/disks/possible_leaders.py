@@ -21,7 +21,7 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.disks.comparison import Comparison, Proof
 from canvass.disks.disk import MemberDisk
-from canvass.simulation.healing import reasons
+from canvass.simulation.simulator import reasons
 from canvass.simulation.world import (
     Log,
     Segment,

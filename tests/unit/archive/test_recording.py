@@ -9,10 +9,9 @@ from zlib import crc32
 
 import pytest
 
-from canvass.archive.files import FileStorage
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import HEADER, Recording
-from canvass.archive.storage import ArchiveError, DamageError, Storage
+from canvass.archive.storage import ArchiveError, DamageError, FileStorage, Storage
 from canvass.log.entries import FRAME_HEADER_LENGTH
 
 SMALL_SEGMENT = 512

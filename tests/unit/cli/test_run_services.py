@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from canvass.archive.archive import Archive
-from canvass.archive.files import FileStorage
+from canvass.archive.storage import FileStorage
 from canvass.log import entries
 from canvass.log.entries import ClusterActionRequest
 from canvass.runner.cluster_run import compare_services

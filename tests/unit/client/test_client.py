@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from canvass.client.client import ClientSettings, ClusterClient
 from canvass.log.entries import SessionMessageHeader
-from canvass.services.applications import REQUEST, WINDOW
+from canvass.services.service import REQUEST, WINDOW
 from canvass.transport.messages import (
     EventCode,
     Ingress,

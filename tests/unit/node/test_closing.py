@@ -5,7 +5,7 @@ from __future__ import annotations
 from canvass.archive.memory import MemoryStorage
 from canvass.log import entries
 from canvass.log.entries import SessionCloseEvent, SessionMessageHeader
-from canvass.services.applications import REQUEST
+from canvass.services.service import REQUEST
 from canvass.transport.messages import EventCode, SessionCloseRequest, SessionEvent
 from support.alone import Alone
 

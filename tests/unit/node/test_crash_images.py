@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from canvass.archive.memory import MemoryStorage, PowerFailure
 from canvass.node.module_state import ControlToggle
-from canvass.services.applications import Counter
+from canvass.services.service import Counter
 from canvass.transport.messages import Egress
 from support.alone import Alone
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from canvass.log.entries import SessionMessageHeader, SessionOpenEvent
-from canvass.node.ingress import MAX_SESSIONS, MAX_WAITING, ClientIngress
+from canvass.node.consensus_module import MAX_SESSIONS, MAX_WAITING, ClientIngress
 from canvass.node.module_state import ReplicatedState
 from canvass.transport.messages import (
     PROTOCOL_VERSION,

@@ -32,8 +32,7 @@ from canvass.node.module_state import (
     first_session_id,
     service_of,
 )
-from canvass.services.applications import Counter, ExactlyOnce
-from canvass.services.service import ScheduleTimer, ServiceMessage
+from canvass.services.service import Counter, ExactlyOnce, ScheduleTimer, ServiceMessage
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
     Egress,

@@ -10,7 +10,7 @@ from canvass.cluster import core
 from canvass.cluster.member import NO_INPUT, ElectionState, Member, Role, TermEntry
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import disk, persistent_member
-from canvass.node.process import Resumption, resumption
+from canvass.node.node import Resumption, resumption
 
 RULES = Rules.of("hardened")
 TERMS = (TermEntry(0, 0, -1),)

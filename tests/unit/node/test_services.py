@@ -11,8 +11,7 @@ from canvass.cluster.member import Role
 from canvass.log import entries
 from canvass.log.entries import SessionMessageHeader, TimerEvent
 from canvass.node.module_state import ControlToggle, service_of
-from canvass.services.applications import REQUEST, Counter
-from canvass.services.service import ScheduleTimer, ServiceMessage
+from canvass.services.service import REQUEST, Counter, ScheduleTimer, ServiceMessage
 from support.alone import Alone
 
 FIRST, SECOND = 0, 1

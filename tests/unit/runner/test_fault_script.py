@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from canvass.runner import RunnerError
-from canvass.runner.fault_script import (
+from canvass.runner.commands import (
     Command,
     TimedCommand,
     parse_command,

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from canvass.runner.typed_commands import TypedCommands
+from canvass.runner.commands import TypedCommands
 
 
 def test_typed_lines_are_read_in_pieces_and_their_end_does_not_end_the_run(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.services.applications import (
+from canvass.services.service import (
     REQUEST,
     WINDOW,
     Counter,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.services import applications
-from canvass.services.applications import REQUEST, WINDOW, Counter, ExactlyOnce
+from canvass.services.service import REQUEST, WINDOW, Counter, ExactlyOnce
 from support.client_sink import SESSION, Sink
 
 
@@ -31,7 +30,7 @@ def test_answers_are_kept_within_the_window() -> None:
 
 
 def test_the_client_that_was_idle_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(applications, "MAX_CLIENTS", 2)
+    monkeypatch.setattr("canvass.services.service.MAX_CLIENTS", 2)
     service, sink = started()
     for client, number in ((1, 1), (2, 1), (1, 2), (3, 1)):
         offer(service, client, number)

@@ -6,12 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from canvass.simulation.clients import Clients
-from canvass.simulation.events import Events
-from canvass.simulation.healing import Healing
-from canvass.simulation.network import Network
+from canvass.simulation.cluster import Clients
+from canvass.simulation.events import Events, Network
 from canvass.simulation.options import Options
-from canvass.simulation.simulator import RunResult, Simulator
+from canvass.simulation.simulator import Healing, RunResult, Simulator
 
 Answers = list[dict[int, int]]
 

@@ -13,11 +13,10 @@ from canvass.cluster.core import step
 from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.events import Events
+from canvass.simulation.events import CONSENSUS, LOG, STREAMS, Events, Network
 from canvass.simulation.faults import links_of
-from canvass.simulation.healing import reasons
-from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Network
 from canvass.simulation.options import CUT_KINDS, MUTE, Faults, Options
+from canvass.simulation.simulator import reasons
 
 RULES = Rules.of("hardened")
 

@@ -27,7 +27,7 @@ from canvass.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from canvass.runner.fault_script import TimedCommand
+    from canvass.runner.commands import TimedCommand
     from canvass.runner.load import Load
     from canvass.runner.supervisor import Supervisor
 
@@ -99,7 +99,7 @@ def _script_of(
 ) -> list[TimedCommand]:
     """Give the faults of a script together with the random ones of a seed, ordered by time."""
     from canvass.runner import RunnerError
-    from canvass.runner.fault_script import parse_script, random_script
+    from canvass.runner.commands import parse_script, random_script
 
     timed = []
     if script is not None:

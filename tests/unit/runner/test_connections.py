@@ -14,8 +14,8 @@ from canvass.cluster.clocks import Timing
 from canvass.cluster.rules import Rules
 from canvass.log.entries import SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
-from canvass.node.process import MemberProcess
-from canvass.services.applications import Counter, ExactlyOnce
+from canvass.runner.member_process import MemberProcess
+from canvass.services.service import Counter, ExactlyOnce
 from canvass.transport.messages import CLIENT_MESSAGES, MEMBER_MESSAGES, Hello, LogRequest
 
 REQUEST = LogRequest(1, 0, 0, 32, 0)

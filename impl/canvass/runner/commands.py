@@ -1,13 +1,18 @@
-"""Commands to a running cluster: typed, from a script, or drawn at random.
+"""Commands to a running cluster: typed at its terminal, from a script, or drawn at random.
 
-This module only parses and draws commands. `canvass.runner.supervisor` carries them out.
+This module only reads and draws commands. `canvass.runner.supervisor` carries them out.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import random
+import sys
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from canvass.runner import RunnerError
 
@@ -134,3 +139,49 @@ def random_script(seed: int, seconds: float, member_count: int, clock: int) -> l
         if rng.random() < 0.3:
             found.append(TimedCommand(at_s + lasts_s / 2, Command("toggle", "snapshot")))
         at_s += lasts_s + heartbeat_s * (0.5 + 2 * rng.random())
+
+
+MAX_READ: Final = 4_096
+
+
+class TypedCommands:
+    """A queue of commands. While it is open, lines of stdin are added to it.
+
+    Parameters
+    ----------
+    member_count
+        The number of members.
+    say
+        A function that shows a line at the terminal of the run.
+    """
+
+    def __init__(self, member_count: int, say: Callable[[str], None]) -> None:
+        self._member_count, self._say = member_count, say
+        self.queue: asyncio.Queue[Command] = asyncio.Queue()
+        self._watches = False
+        self._pending = b""
+
+    def __enter__(self) -> Self:
+        """Start to read stdin."""
+        with suppress(OSError, ValueError):  # There may be no stdin, or stdin is a file.
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read)
+            self._watches = True
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        """Stop reading."""
+        if self._watches:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            self._watches = False
+
+    def _read(self) -> None:
+        data = os.read(sys.stdin.fileno(), MAX_READ)
+        *lines, self._pending = (self._pending + (data or b"\n")).split(b"\n")
+        for line in lines:
+            if text := line.decode(errors="replace").strip():
+                try:
+                    self.queue.put_nowait(parse_command(text, self._member_count))
+                except RunnerError as error:
+                    self._say(str(error))
+        if not data:
+            self.__exit__()  # The end of stdin does not end the run.
