@@ -37,8 +37,6 @@ NODES: Final = 4_000
 """The most steps that are tried for one line, so that a false line does not take long."""
 WINDOW: Final = 60
 """If a line cannot be matched, other choices are tried for so many lines before it."""
-TRIES: Final = 600
-"""The most choices that are taken back to match one line."""
 BUDGET: Final = 15_000
 """The most steps that are tried to match one line, with those of other choices before it."""
 REPAIRS: Final = 12
@@ -233,7 +231,6 @@ class Replay:
         self.moves = Moves(rules, lines, facts)
         self._silent_messages = lines.vocabulary.silent_messages
         self._nodes = NODES * effort
-        self._tries = TRIES * effort
         self._budget, self._repairs = BUDGET * effort, REPAIRS * effort
         self.spent = 0
 
@@ -393,7 +390,8 @@ class Replay:
         steps = trajectory.steps
         reached: list[PathStep] = []
         choices: list[tuple[int, Member, Iterator[Path], int]] = []
-        furthest = tries = spent = repaired = 0
+        failed: set[tuple[int, Member]] = set()
+        furthest = spent = repaired = 0
         count = len(self.lines.records)
         while k < count:
             if what := unaligned(self.lines.records[k]):
@@ -404,13 +402,14 @@ class Replay:
                 k += 1
                 continue
             paths = self.match_line(state, k)
-            path = next(paths, None)
+            path = None if (k, state) in failed else next(paths, None)
             while path is None:
                 if k > furthest:
-                    furthest, tries, spent = k, 0, self.spent
+                    furthest, spent = k, self.spent
                     reached = list(steps)
-                tries += 1
-                exhausted = tries > self._tries or self.spent - spent > self._budget
+                    failed.clear()
+                failed.add((k, state))
+                exhausted = self.spent - spent > self._budget
                 if not choices or furthest - choices[-1][0] > WINDOW or exhausted:
                     repaired += 1
                     more = repair if repaired <= self._repairs else None
