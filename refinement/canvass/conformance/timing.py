@@ -8,7 +8,9 @@ which is never part of the verdict. Clocks of different members are never compar
 A recorded event has its time and its inputs. In an imported run a step happened at some time
 between the line before it and the line after it, and its inputs are inferred. So only what a line
 shows is compared there: that a state was left at a deadline, and the reason of an election or of an
-error. A warning is given only if no time in the interval fits.
+error. Where a receipt was inferred since that state was entered, the input is not compared: further
+messages may have come without a line, so the member may have left the state without a timeout. A
+warning is given only if no time in the interval fits.
 """
 
 from __future__ import annotations
@@ -112,6 +114,11 @@ class _Stream:
         return np.asarray(self.before(name) == STATE_ENUMS[name].index(value))
 
     @property
+    def receives(self) -> Flags:
+        """Mark the steps that receive a message."""
+        return np.asarray(self.message("peer") >= 0)
+
+    @property
     def changes(self) -> Flags:
         """Mark the steps that enter an election state; a restart always does."""
         moved = self.before("election_state") != self.after("election_state")
@@ -135,7 +142,7 @@ class _Stream:
         time_ns = self._columns.time_ns
         times = np.concatenate([time_ns, [_ANY_NS, _NEVER_NS]])
         # A handler reads the clock after the line of the receipt; the line of a change comes later.
-        receives = (self.message("peer") >= 0) & ~self.changes
+        receives = self.receives & ~self.changes
         self.earliest = np.where(self.shown & receives, time_ns, times[before])
         self.latest = np.where(self.shown & ~receives, time_ns, times[after])
 
@@ -185,9 +192,12 @@ class _MemberTimes:
         graceful = rows.holds(in_order, enters | restarts) == 1
         canvasses = rows.of(Action.CANVASS) & ~graceful
         ready = rows.of(Action.LEADER_READY) & self.rules.is_149
-        # An inferred input says something only if a line shows that the state was left.
         timed = rows.given("timeout") != 0
-        timed &= rows.shown & rows.changes if self.imported else ~graceful
+        if self.imported:
+            guessed = rows.holds(rows.receives & ~rows.shown, rows.changes) == 1
+            timed &= rows.shown & rows.changes & ~guessed
+        else:
+            timed &= ~graceful
         leader, early = rows.since(self._from_leader()), TimingRule.EARLY_TIMEOUT
         for where, since, setting, of in (
             (canvasses & (first == 1), entered, STARTUP_CANVASS, "it began to canvass"),
@@ -196,7 +206,7 @@ class _MemberTimes:
             (ready, entered, HEARTBEAT_TIMEOUT, "it was ready to lead"),
         ):
             for row, ago in self._early(where & timed, since, setting):
-                yield early, setting, row, f"takes the timeout for passed {ago} after {of}"
+                yield early, setting, row, f"the timeout counts as passed {ago} after {of}"
         # A line may give the timeout as the reason of an election or an error.
         log = rows.since(self._about_log())
         for row, ago in self._early(enters, log, HEARTBEAT_TIMEOUT):

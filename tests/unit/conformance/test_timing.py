@@ -26,6 +26,7 @@ from canvass.traces.timeouts import (
     timeouts_of,
 )
 from support import core_lookup
+from support.aeron_runs import lines_of, write_logs
 
 _S = 1_000_000_000
 Event = dict[str, Any]
@@ -202,6 +203,21 @@ def test_defaults_that_the_cluster_did_not_have_are_seen(imported: Path, tmp_pat
     heard = next(one for one in verdict.timing if one.rule is TimingRule.LEADER_HEARD)
     assert (heard.action, heard.timeout_ns) == ("EnterElection", 10 * _S)
     assert "after it last heard its leader" in heard.text
+
+
+def test_an_inferred_canvass_is_not_compared(tmp_path: Path) -> None:
+    """No line shows whether a member that left a canvass had heard all others."""
+    disabled = (" CANVASS_POSITION ", " APPEND_POSITION ", " COMMIT_POSITION ")
+    logs = {
+        i: [line for line in lines_of(SAMPLE, i) if not any(event in line for event in disabled)]
+        for i in range(3)
+    }
+    import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
+    verdict = timed(tmp_path / "run", canvass=3_600 * _S, heartbeat=3_600 * _S)
+
+    assert verdict.verdict is Verdict.CONFORMS
+    assert next(choice.shown for choice in verdict.choices if choice.name == "timeouts")
+    assert not [one for one in verdict.timing if one.action == "Canvass"]
 
 
 def test_no_timeout_is_assumed(imported: Path, tmp_path: Path) -> None:
