@@ -65,11 +65,12 @@ def one_process(folder: Path, cache: Path) -> Taken:
 
 def on_spark(session: SparkSession, folder: Path, cache: Path, out: Path) -> None:
     """Verify a data set on Spark; the tables are written."""
-    job = CorpusJob(SparkEngine(session), cache)
+    engine = SparkEngine(session)
+    job = CorpusJob(engine, cache)
     job.run(list_units([folder]))
     job.write({name: out / name for name in REPORT_TABLES})
     assert not job.asked
-    session.catalog.clearCache()  # Else the next round finds the rows of this one.
+    engine.release()  # Else the next round finds the rows of this one.
 
 
 def descendants() -> Iterator[Path]:

@@ -28,8 +28,8 @@ from pathlib import Path
 from _corpora import copy_folders
 
 from canvass.cluster.rules import Rules
+from canvass.conformance.findings import CorpusVerdict
 from canvass.conformance.tlc_engine import check_with_tlc
-from canvass.conformance.verdict import CorpusVerdict
 from canvass.conformance.verify import check_units, units_of
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import StepLookup

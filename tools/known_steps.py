@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.conformance.verify import Unit, path_of, read_and_check, units_of
 from canvass.selftest.simulation_series import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options

@@ -12,7 +12,7 @@ import pytest
 
 from canvass.browser import api
 from canvass.browser.reports import PAGE
-from canvass.corpus.summary import Listed
+from canvass.corpus.report import Listed
 from support.browse import Asked, serving
 from support.summaries import cluster, summary
 

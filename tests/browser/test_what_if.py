@@ -24,7 +24,7 @@ from canvass.browser.sources import Store
 from canvass.browser.tlc_questions import THREAD, TlcQuestions
 from canvass.browser.tried_exports import script
 from canvass.browser.tried_steps import Start, rules_of, walk
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
 from canvass.distance.search import Distance, Moment

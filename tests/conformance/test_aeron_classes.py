@@ -14,14 +14,14 @@ from typing import Final
 import numpy as np
 import pytest
 
-from canvass.aeron_driver.compilation import (
+from canvass.aeron_driver.drivable import GraphSteps
+from canvass.aeron_driver.driver import (
     REVISION_149,
     REVISION_150,
     ClassPath,
     Driver,
     compile_driver,
 )
-from canvass.aeron_driver.drivable import GraphSteps
 from canvass.aeron_driver.driving import drive, edge_steps
 from canvass.graph.artifact import Graph
 from canvass.traces.actions import ACTIONS, Action

@@ -10,8 +10,14 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Member, ModuleState, Role, new_member
 from canvass.cluster.rules import Rules
-from canvass.conformance.diagnose import core_outcome, explain_refusal, load
-from canvass.conformance.operators import failing_parts, find_operator, guard_of
+from canvass.conformance.diagnose import (
+    core_outcome,
+    explain_refusal,
+    failing_parts,
+    find_operator,
+    guard_of,
+    load,
+)
 from canvass.conformance.verify import check_run
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import StepLookup

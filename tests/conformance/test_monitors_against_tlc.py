@@ -18,8 +18,8 @@ import pytest
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.causality import order_causes
+from canvass.conformance.findings import LOG_STREAM
 from canvass.conformance.safety_monitors import PROPERTIES, violations
-from canvass.conformance.verdict import LOG_STREAM
 from canvass.spec.files import module_folders, spec_root
 from canvass.steps.oracle import constants_of
 from canvass.tlc.config import TlcConfig

@@ -15,8 +15,8 @@ import pytest
 
 from canvass.cli.main import run as run_command
 from canvass.cluster.rules import Rules
+from canvass.conformance.findings import RunVerdict, Verdict
 from canvass.conformance.tlc_engine import EngineError, check_with_tlc
-from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.conformance.verify import check_run, check_units
 from canvass.selftest.runs import record_run
 from canvass.tlc import workspace

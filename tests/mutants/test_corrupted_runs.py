@@ -9,7 +9,7 @@ import pytest
 
 from canvass.cli.selftest import RUNS
 from canvass.cluster.rules import Rules
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest import corruptions
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Corruption, RecordedRun

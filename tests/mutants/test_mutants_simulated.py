@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from canvass.cluster import core
-from canvass.conformance.verdict import DivergenceClass
+from canvass.conformance.findings import DivergenceClass
 from canvass.conformance.verify import check_units
 from canvass.selftest.runs import CoreThenOracle, record_run
 from canvass.steps.answers import StepLookup

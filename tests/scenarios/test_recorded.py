@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
+from canvass.conformance.findings import DivergenceClass, RunVerdict, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.runs import CoreThenOracle
 from canvass.steps.answers import StepLookup

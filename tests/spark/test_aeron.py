@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.conformance.verify import check_units
-from canvass.corpus.job import CorpusJob
+from canvass.corpus.job import CorpusJob, ProcessEngine
 from canvass.corpus.plan import list_units
-from canvass.corpus.process_engine import ProcessEngine
 from canvass.corpus.spark_engine import SparkEngine
 from canvass.steps.answers import StepLookup
 from canvass.traces.alignment.alignment import ImportFault

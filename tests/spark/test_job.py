@@ -13,11 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from canvass.conformance.verify import check_units
-from canvass.corpus.job import REPORT_TABLES, CorpusJob, OutputExists, make_results_folder
+from canvass.corpus.job import (
+    REPORT_TABLES,
+    CorpusJob,
+    OutputExists,
+    ProcessEngine,
+    make_results_folder,
+)
 from canvass.corpus.plan import Unit, list_units
-from canvass.corpus.process_engine import ProcessEngine
+from canvass.corpus.report import Summary, exit_code, summarise
 from canvass.corpus.spark_engine import SparkEngine
-from canvass.corpus.summary import Summary, exit_code, summarise
 from canvass.steps.answers import StepLookup
 from canvass.traces.parquet import write_dataset
 from canvass.traces.run import Corpus
@@ -68,6 +73,8 @@ def run_job(
     job = CorpusJob(engine, cache, partitions=partitions, say=say)
     job.run(units)
     job.write({name: out / name for name in REPORT_TABLES})
+    if isinstance(engine, SparkEngine):
+        engine.release()
     return summarise(job, corpora=["corpus"], seconds=1.0)
 
 
@@ -132,6 +139,7 @@ def test_a_data_set_has_the_verdicts_of_its_runs(
 
     run_job(SparkEngine(spark), list_units([tmp_path / "set"]), out, expected.cache)
 
+    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
     assert len(list((tmp_path / "set").iterdir())) > 2
     assert {row["run_id"]: row["verdict"] for row in table(out, "verdicts")} == {
         name: verdict for name, verdict in expected.verdicts.items() if name not in malformed

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from canvass.cli.main import run
-from canvass.corpus.rows import VERDICT_COLUMNS
-from canvass.corpus.summary import Summary
+from canvass.corpus.job import VERDICT_COLUMNS
+from canvass.corpus.report import Summary
 from support.page_report import (
     COMMAND,
     CORPUS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from canvass.conformance.verdict import CorpusVerdict, RunVerdict
+from canvass.conformance.findings import CorpusVerdict, RunVerdict
 from canvass.conformance.verify import check_run, check_units, units_of
 from canvass.steps.answers import StepLookup
 from support.core_lookup import core_lookup

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from canvass.aeron_driver import DriverError
-from canvass.aeron_driver.compilation import ClassPath, compile_driver
 from canvass.aeron_driver.drivable import DrivableSteps, GraphSteps
+from canvass.aeron_driver.driver import Answers, Cells, ClassPath, compile_driver
 from canvass.aeron_driver.driving import (
     Outcomes,
     Steps,
@@ -26,7 +26,6 @@ from canvass.aeron_driver.driving import (
     joined,
     without_obstacles,
 )
-from canvass.aeron_driver.stream import Answers, Cells
 from canvass.graph.artifact import Graph
 from canvass.graph.build import cached_graph, load_model
 from canvass.steps.answers import default_cache

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from canvass.corpus.summary import Listed
+from canvass.corpus.report import Listed
 from support.summaries import cluster, summary
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from canvass.corpus.summary import SUMMARY_FILE, Summary, read_summary
+from canvass.corpus.report import SUMMARY_FILE, Summary, read_summary
 from support.aeron_corruptions import KINDS, spread
 from support.aeron_runs import SAMPLES, lines_of, write_logs
 

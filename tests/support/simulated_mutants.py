@@ -21,7 +21,7 @@ from canvass.cluster.duty_cycle import DutyCycle, StepFunction, StepRecorder
 from canvass.cluster.effects import Outcome
 from canvass.cluster.member import Input, Member
 from canvass.cluster.rules import Rules
-from canvass.conformance.verdict import DivergenceClass
+from canvass.conformance.findings import DivergenceClass
 from canvass.conformance.verify import check_units
 from canvass.node import node
 from canvass.selftest.simulation_series import simulate

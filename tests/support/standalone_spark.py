@@ -20,7 +20,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pyspark
 
-from canvass.conformance.verdict import RunVerdict
+from canvass.conformance.findings import RunVerdict
 from canvass.conformance.verify import check_units
 from canvass.steps.answers import StepLookup
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from canvass.corpus.summary import DivergenceClassSummary, Summary
+from canvass.corpus.report import DivergenceClassSummary, Summary
 
 
 def cluster(name: str = "OnVote", **fields: Any) -> DivergenceClassSummary:

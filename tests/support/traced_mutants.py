@@ -14,7 +14,7 @@ from canvass.cluster import core
 from canvass.cluster.effects import Outcome
 from canvass.cluster.member import Input, Member
 from canvass.cluster.rules import Rules
-from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.findings import RunVerdict, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import StepLookup

@@ -17,9 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.aeron_driver.compilation import REVISION_149, REVISION_150
 from canvass.aeron_driver.drivable import Flags, Requests
-from canvass.aeron_driver.stream import Cells, StreamLayout
+from canvass.aeron_driver.driver import REVISION_149, REVISION_150, Cells, StreamLayout
 from canvass.cluster import predicates
 from canvass.cluster.member import ElectionState, ModuleState, Role
 from canvass.cluster.messages import MESSAGE_TYPES, wire_name

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.aeron_driver.stream import (
+from canvass.aeron_driver.driver import (
     BATCH_ROWS,
     Cells,
     StreamLayout,

@@ -17,10 +17,17 @@ import numpy as np
 from msgspec.structs import replace
 
 from canvass.aeron_driver import DriverError
-from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.drivable import DrivableSteps
-from canvass.aeron_driver.driving import Progress, drive, edge_steps
-from canvass.aeron_driver.report import Part, Reason, RulesPart, TraceReport
+from canvass.aeron_driver.driver import Driver
+from canvass.aeron_driver.driving import (
+    Part,
+    Progress,
+    Reason,
+    RulesPart,
+    TraceReport,
+    drive,
+    edge_steps,
+)
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.causality import Order, order_causes, truncated_members
-from canvass.conformance.findings import Findings, RunFindings
+from canvass.conformance.diagnose import divergences_of
+from canvass.conformance.findings import Divergence, Findings, RunFindings, RunVerdict, Verdict
 from canvass.conformance.run_arrays import RunArrays, steps_of, to_arrays
-from canvass.conformance.safety_monitors import Violation, checked_in_part, not_checked, violations
-from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
+from canvass.conformance.safety_monitors import Violation, limits, violations
 from canvass.steps.answers import (
     ALLOWED,
     NO_ANSWERS,
@@ -321,8 +321,6 @@ class Checker:
         divergences: tuple[Divergence, ...] = ()
         diverges = bool(check.wrong) or bool(order.found.any()) or bool(broken)
         if diverges:
-            from canvass.conformance.diagnose import divergences_of
-
             rows = np.array(sorted(check.wrong), dtype=np.int64)
             step_of = check.wrong.__getitem__
             divergences = divergences_of(run, arrays, order, broken, rows, step_of)
@@ -377,6 +375,7 @@ def verdict_of(
     elif run.disk_replaced:
         reason = "remark: " + "; ".join(map(str, run.disk_replaced))
     unknown, whole = run.initial != "empty", all(complete_members(run, facts))
+    left_out, in_part = limits(revision=run.revision, unknown=unknown, whole=whole)
     return RunVerdict(
         run_id=run.run_id,
         path=path,
@@ -387,8 +386,8 @@ def verdict_of(
         facts=facts,
         reason=reason,
         revision=run.revision,
-        not_checked=not_checked(revision=run.revision, unknown=unknown, whole=whole),
-        checked_in_part=checked_in_part(revision=run.revision, unknown=unknown, whole=whole),
+        not_checked=left_out,
+        checked_in_part=in_part,
         releases=releases_of_run(run),
     )
 

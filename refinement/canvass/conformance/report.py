@@ -1,11 +1,16 @@
-"""The report of a verification: short texts about runs, and the whole report as data.
+"""The report of a verification: as data, as lines of text, as a self-contained page, and as JUnit.
 
-``canvass verify --format json`` writes a `VerifyReport`; the other forms are in
-`documents`. A `Case` has the data that all forms show of one divergence.
+``canvass verify --format json`` writes a `VerifyReport`. A `Case` has the data that all forms show
+of one divergence. JUnit is for CI servers. In a page, lanes are drawn as text. A page loads nothing
+and runs nothing: the content security policy allows its own style, by the style's hash, and nothing
+else, even if an escape is missing. `environment` and `page` serve the pages of other packages, too.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,13 +18,24 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
+from urllib.parse import quote as url_quoted
 
 import msgspec
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup, escape
 
 from canvass.cluster.messages import Record
-from canvass.conformance.verdict import (
+from canvass.conformance.diagnose import (
+    RefusedStep,
+    RunColumns,
+    explain_refusal,
+    find_operator,
+    load,
+)
+from canvass.conformance.findings import (
     VERDICT_SCHEMA,
+    WORST_FIRST,
     CorpusVerdict,
     Counts,
     Divergence,
@@ -30,16 +46,15 @@ from canvass.conformance.verdict import (
     limits_text,
     revision_choice,
 )
-from canvass.lanes.model import Diagram, visible
+from canvass.lanes.model import Diagram, shortened, visible
+from canvass.lanes.of_run import RunLanes
+from canvass.lanes.text import Line, TextLanes
 from canvass.steps.answers import StepLookup
 from canvass.traces.counts import counted
 from canvass.traces.errors import TraceError
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Event, Fact
+from canvass.traces.schema import Event, Fact, encode
 from canvass.traces.timeouts import duration_text
-
-if TYPE_CHECKING:
-    from canvass.conformance.diagnose import RefusedStep, RunColumns
 
 CLASS_TEXTS: Final = {
     DivergenceClass.IMPLEMENTATION_STEP: "a step that the spec does not allow",
@@ -84,13 +99,17 @@ def natural(text: str) -> str:
     return _DIGITS.sub(lambda number: number[0].zfill(20), text)
 
 
+def _by_name(run: RunVerdict) -> tuple[str, str]:
+    return natural(run.run_id), natural(run.path)
+
+
 def by_cause(runs: Iterable[RunVerdict]) -> list[list[RunVerdict]]:
     """Group runs by class and name of their first divergence; the largest group comes first.
 
     The runs of a group are in the natural order of their names.
     """
     found: dict[tuple[DivergenceClass, str], list[RunVerdict]] = {}
-    for run in sorted(runs, key=lambda run: (natural(run.run_id), natural(run.path))):
+    for run in sorted(runs, key=_by_name):
         if run.divergences:
             first = run.divergences[0]
             found.setdefault((first.kind, first.name), []).append(run)
@@ -206,9 +225,11 @@ def summary(counts: Counts) -> str:
     )
 
 
-EVENTS_BEFORE: Final = 24
+# --- one divergence -------------------------------------------------------------------------------
+
+_EVENTS_BEFORE: Final = 24
 """The most events that are drawn before a divergence, of those that led to it."""
-EVENTS_AFTER: Final = 4
+_EVENTS_AFTER: Final = 4
 """Events drawn after the divergence: they show whether the run continued."""
 
 
@@ -254,8 +275,6 @@ class Case:
 
 def make_case(run: RunVerdict, lookup: StepLookup) -> Case:
     """Make the case of a run's first divergence; the run is read."""
-    from canvass.conformance.diagnose import explain_refusal, load
-
     loaded = load(Path(run.path), run.run_id)
     first = run.divergences[0]
     return Case(
@@ -273,13 +292,11 @@ def make_cases(runs: Iterable[RunVerdict], lookup: StepLookup, limit: int) -> li
 
 def draw(loaded: RunColumns, divergence: Divergence) -> Diagram:
     """Draw the events that led to a divergence, its event, and a few events after it."""
-    from canvass.lanes.of_run import RunLanes
-
     lanes = RunLanes(loaded.columns)
     row = loaded.row_of(divergence.member, divergence.step)
-    before = lanes.leading_to(row, EVENTS_BEFORE)
+    before = lanes.leading_to(row, _EVENTS_BEFORE)
     place = lanes.place[row]
-    after = lanes.rows[place + 1 : place + 1 + EVENTS_AFTER]
+    after = lanes.rows[place + 1 : place + 1 + _EVENTS_AFTER]
     return lanes.diagram([*before, *after], marks={row: divergence.name})
 
 
@@ -322,8 +339,6 @@ Style: TypeAlias = Literal["", "title", "bad", "dim"]
 
 def divergence_lines(explanation: RefusedStep) -> Iterator[tuple[str, Style]]:
     """Give the explanation of a divergence as lines of text, each with its style."""
-    from canvass.conformance.templates import environment
-
     given = {"found": explanation, "texts": CLASS_TEXTS, "of_steps": OF_STEPS, "event": _event}
     text = environment(markup=False).get_template("refused.txt.jinja").render(given)
     for line in text.splitlines():
@@ -345,3 +360,166 @@ def _event(event: Event) -> str:
     ]
     parts += [f"-> {send.to} {type(send.message).__name__}" for send in event.sends]
     return "  ".join(parts)
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+MAX_LISTED: Final = 1_000
+"""Runs in a table; runs that do not conform come first."""
+_MAX_SPEC_LINES: Final = 80
+_LANE_COLUMNS: Final = 40
+"""Characters of each lane."""
+_WORDS: Final = {
+    Verdict.CONFORMS: "conforms",
+    Verdict.DIVERGES: "diverges",
+    Verdict.MALFORMED: "is malformed",
+    Verdict.INCOMPLETE: "is incomplete",
+}
+
+
+def to_html(
+    found: CorpusVerdict,
+    cases: Sequence[Case],
+    more: Sequence[str] = (),
+    folder: Path | None = None,
+) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    found
+        The verdicts.
+    cases
+        Divergences to show in full, one of each cause, as `make_cases` makes them.
+    more
+        Markup of further sections, as `canvass.explanation.explanation` makes them.
+    folder
+        The folder of the page, for its links to runs; None if it is not known.
+    """
+    runs, title = found.runs, _title(found)
+    given: dict[str, Any] = {
+        "found": found,
+        "title": title,
+        "notes": notes(found),
+        "cases": cases,
+        "causes": by_cause(runs),
+        "more": more,
+        "folder": folder,
+        "warned": [(run, warning) for run in runs for warning in run.timing],
+        "listed": sorted(runs, key=lambda one: (WORST_FIRST.index(one.verdict), _by_name(one))),
+        "most": MAX_LISTED,
+        "most_lines": _MAX_SPEC_LINES,
+        "class_texts": CLASS_TEXTS,
+        "of_steps": OF_STEPS,
+    }
+    words = (problem_of, encode, run_names, timing_lines)
+    given |= {word.__name__: word for word in words} | {"lanes": _lanes}
+    body = environment().get_template("verify.html.jinja").render(given)
+    return page(f"canvass verify: {title}", [body])
+
+
+def _title(found: CorpusVerdict) -> str:
+    runs = found.runs
+    counts = Counter(run.verdict for run in runs)
+    if not runs:
+        return "nothing was checked"
+    if counts[Verdict.CONFORMS] == len(runs):
+        return "the run conforms" if len(runs) == 1 else f"all {len(runs):,} runs conform"
+    if len(runs) == 1:
+        return f"the run {_WORDS[runs[0].verdict]}"
+    several = (f"{counts[verdict]:,} {verdict.value}" for verdict in WORST_FIRST if counts[verdict])
+    return f"{len(runs):,} runs: {', '.join(several)}"
+
+
+def _lanes(diagram: Diagram) -> Iterator[Line]:
+    return TextLanes(diagram, _LANE_COLUMNS * len(diagram.lanes)).lines()
+
+
+def to_junit(found: CorpusVerdict) -> str:
+    """Give the XML document; a case fails or ends in an error where the exit code is not 0."""
+    made = environment()
+    made.filters["fact"] = fact_text
+    words = {word.__name__: word for word in (find_operator, limits_text, places_of)}
+    names = run_names(found.runs)
+    return made.get_template("junit.xml.jinja").render(
+        found=found, names=names, timing=_timing, **words
+    )
+
+
+def _timing(run: RunVerdict) -> list[str]:
+    return [": ".join(timing_lines(warning)) for warning in run.timing]
+
+
+# --- templates ------------------------------------------------------------------------------------
+
+_MAX_TEXT: Final = 400
+"""Characters of a text in a sentence or a cell: more than any message of canvass has."""
+_MAX_LINE: Final = 20_000
+"""Characters of a preformatted line: an event of nine members."""
+_HERE: Final = Path(__file__).parent
+
+
+def environment(folder: Path = _HERE, *, markup: bool = True) -> Environment:
+    """Make the environment of the templates in a folder, which may import those beside this module.
+
+    Control characters, which nothing shown should hold, become their names. In markup, texts are
+    escaped. A text longer than `_MAX_TEXT` is cut there and ends with an ellipsis; with the filter
+    ``line`` the limit is `_MAX_LINE`.
+    """
+
+    def shown(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return _text(value) if markup else visible(value)
+
+    made = Environment(
+        loader=FileSystemLoader([folder, _HERE]),
+        autoescape=markup,
+        finalize=shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters["line"] = lambda value: _text(value, _MAX_LINE)
+    made.globals |= {"link": _link, "counted": counted}
+    return made
+
+
+def page(title: str, body: Iterable[str], *, style: str = "") -> str:
+    """Put a page together.
+
+    Parameters
+    ----------
+    title
+        Plain text.
+    body
+        Markup.
+    style
+        Constant rules besides those of all pages.
+    """
+    rules = Markup((_HERE / "page.css").read_text(encoding="utf-8") + style)
+    digest = base64.b64encode(hashlib.sha256(rules.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    given = {"title": title, "policy": Markup(policy), "style": rules, "body": body}
+    return environment().get_template("page.html.jinja").render(given)
+
+
+def _text(value: object, limit: int = _MAX_TEXT) -> Markup:
+    """Escape and cut a text, as the templates do; markup stays as it is."""
+    return value if isinstance(value, Markup) else escape(shortened(str(value), limit))
+
+
+def _link(path: str, words: str, folder: Path | None) -> Markup:
+    """Give plain words as a link to a file or folder, if it is there.
+
+    Parameters
+    ----------
+    folder
+        The folder of the page: the link stays right if page and target are moved together. None if
+        the folder is not known; the link is absolute then.
+    """
+    place = Path(path).absolute()
+    if not os.path.lexists(place):
+        return _text(words)
+    target = place if folder is None else Path(os.path.relpath(place, folder.absolute()))
+    return Markup('<a href="{}">{}</a>').format(url_quoted(os.fsencode(target)), _text(words))

@@ -51,8 +51,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance.causality import CLOSED, LEADER, Order, code
+from canvass.conformance.findings import LOG_STREAM
 from canvass.conformance.run_arrays import REPLACED, RESTART, RunArrays
-from canvass.conformance.verdict import LOG_STREAM
 from canvass.steps.compiled_loops import compiled, kernel
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES
@@ -168,8 +168,10 @@ _LOG_NAMES: Final = (  # In the order of their numbers.
 )
 
 
-def not_checked(*, revision: str, unknown: bool, whole: bool) -> tuple[str, ...]:
-    """Name the properties that are not checked for a run.
+def limits(*, revision: str, unknown: bool, whole: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the properties that are not checked for a run, and those that are checked in part.
+
+    The latter are checked only on the known parts of the logs.
 
     Parameters
     ----------
@@ -180,17 +182,14 @@ def not_checked(*, revision: str, unknown: bool, whole: bool) -> tuple[str, ...]
     whole
         Whether no step of the run is missing.
     """
+    left_out, in_part = frozenset[str](), frozenset[str]()
     if not whole:
-        return _in_order(_OF_WHOLE_RUNS)
-    return _in_order(_OF_KNOWN_STARTS if unknown or revision == "1.49" else frozenset())
-
-
-def checked_in_part(*, revision: str, unknown: bool, whole: bool) -> tuple[str, ...]:
-    """Name the properties that are checked only on the known parts of the logs."""
-    if whole and not unknown:
-        return ()
-    left_out = not_checked(revision=revision, unknown=unknown, whole=whole)
-    return _in_order(_OF_KNOWN_LOGS.difference(left_out))
+        left_out = _OF_WHOLE_RUNS
+    elif unknown or revision == "1.49":
+        left_out = _OF_KNOWN_STARTS
+    if unknown or not whole:
+        in_part = _OF_KNOWN_LOGS - left_out
+    return _in_order(left_out), _in_order(in_part)
 
 
 def _in_order(names: Set[str]) -> tuple[str, ...]:
@@ -221,7 +220,7 @@ def violations(
         # NoTruncationBelowCommit, LogStream
         *_of_logs(arrays, order, unknown=unknown, complete=complete),
     ]
-    left_out = not_checked(revision=revision, unknown=unknown, whole=all(complete))
+    left_out, _ = limits(revision=revision, unknown=unknown, whole=all(complete))
     if "AppliedWithinCommitted" not in left_out:
         found += _of_applied(arrays, order)
     return found

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from canvass.conformance.check import check_events
 from canvass.conformance.diagnose import RunColumns
-from canvass.conformance.verdict import Divergence, RunVerdict
+from canvass.conformance.findings import Divergence, RunVerdict
 from canvass.conformance.verify import decide
 from canvass.lanes.of_run import RunLanes
 from canvass.steps.answers import StepLookup

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.member import ElectionState
 from canvass.cluster.rules import Rules
-from canvass.conformance.verdict import Choice, TimingRule, TimingWarning
+from canvass.conformance.findings import Choice, TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import EventColumns, Ints, join
 from canvass.traces.layout import INPUT_INDEX, MESSAGE_INDEX, STATE_ENUMS, STATE_INDEX

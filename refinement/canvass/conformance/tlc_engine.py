@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import verdict_of, with_cuts
-from canvass.conformance.run_arrays import RESTART, RunArrays, rows_before, to_arrays
-from canvass.conformance.verdict import (
+from canvass.conformance.findings import (
     LOG_STREAM,
     MESSAGE_CAUSALITY,
     CorpusVerdict,
@@ -35,6 +34,7 @@ from canvass.conformance.verdict import (
     RunVerdict,
     Verdict,
 )
+from canvass.conformance.run_arrays import RESTART, RunArrays, rows_before, to_arrays
 from canvass.conformance.verify import Unit, path_of
 from canvass.steps.oracle import constants_of, printed_by, to_digits
 from canvass.tlc.config import TlcConfig

@@ -21,9 +21,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from canvass.conformance.check import Checker
-from canvass.conformance.findings import Findings, RunFindings
+from canvass.conformance.findings import (
+    CorpusVerdict,
+    Counts,
+    Findings,
+    RunFindings,
+    RunVerdict,
+    Verdict,
+)
 from canvass.conformance.timing import RunTiming
-from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict, Verdict
 from canvass.spec.files import module_digest, spec_root
 from canvass.steps.action_fields import form_digest
 from canvass.steps.answers import (

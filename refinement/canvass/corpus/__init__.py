@@ -2,11 +2,11 @@
 
 A `plan.Unit` is a run folder, a file of a data set or a folder of Aeron's logs. `check` reads and
 checks units, and asks TLC about open steps: functions from Arrow batches to Arrow batches.
-`spark_engine` applies them to DataFrames by ``mapInArrow``, `process_engine` to Arrow tables, and
-`engine` chooses. `job` runs the stages in order: check, ask TLC about the distinct open steps,
-check the units with refused steps again, write the tables. `history` compares a corpus with the
-tables that earlier verifications wrote, and `summary` and `report` report. `data_source` and
-`dataframe` are for programs that have a Spark session of their own.
+`job` runs the stages in order: check, ask TLC about the distinct open steps, check the units with
+refused steps again, write the tables. Its engine applies the functions to Arrow tables in one
+process, `spark_engine` to DataFrames by ``mapInArrow``; `spark_session` chooses, and opens the
+session. `history` compares a corpus with the tables that earlier verifications wrote, and `report`
+reports. `data_source` and `dataframe` are for programs that have a Spark session of their own.
 
 What flows: paths in; rows of verdicts, divergences, counts and open steps between the stages;
 tables out. Events stay in the process that reads them. Nothing is decided here:

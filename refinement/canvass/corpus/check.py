@@ -4,14 +4,16 @@
 the same. There are no rules here: `canvass.conformance` decides verdicts as for ``canvass verify``.
 A verdict follows from the run's events and the answers that the `TaskChecker` carries, so that
 Spark may repeat a task.
+
+Rows of all kinds have one Arrow schema; a row has null in the columns of other kinds. Rows are few:
+verdicts, divergences, counts, and the distinct open steps of each task.
+`canvass.conformance.findings` makes them and says what their columns mean.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,19 +23,72 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from canvass.cluster.rules import Rules
-from canvass.conformance.findings import Findings, RunFindings, from_question
-from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
+from canvass.conformance.findings import (
+    COVERAGE,
+    DIVERGENCES,
+    OPEN_STEPS,
+    VERDICTS,
+    Divergence,
+    DivergenceClass,
+    Findings,
+    RunFindings,
+    RunVerdict,
+    Tables,
+    Verdict,
+    from_question,
+)
 from canvass.conformance.verify import UnitChecker, make_lookup
 from canvass.corpus.plan import Unit, UnitKind, chunks
-from canvass.corpus.rows import ANSWER_SCHEMA, to_batches
 from canvass.corpus.storage import on_this_machine
 from canvass.steps.answers import Answers, KeyTable, StepLookup, shipped_answers
-from canvass.steps.oracle import ask
-from canvass.steps.step import Step
 
 if TYPE_CHECKING:
     from canvass.traces.alignment.importer import ImportSummary
+
+_KINDS: Final = ("VERDICT", "DIVERGENCE", "COVERAGE", "STEP")
+"""The kinds of rows, in the order of `Tables`: the verdict on a run or on a malformed unit, which
+holds if its open steps are allowed; a divergence of a run; the number of events with an action; an
+open step, which no table knows.
+"""
+_DIGEST: Final = pa.field("digest", pa.string())
+"""The digest of a verdict's unit."""
+ROW_SCHEMA: Final = pa.schema(
+    {
+        field.name: pa.field(field.name, field.type)
+        for schema in (
+            [pa.field("kind", pa.string()), _DIGEST],
+            *(VERDICTS, DIVERGENCES, COVERAGE, OPEN_STEPS),
+        )
+        for field in schema
+    }.values()
+)
+FOUND_COLUMNS: Final = tuple(
+    name for name in ROW_SCHEMA.names if name not in ("digest", "open_steps", "key", "question")
+)
+"""Columns of verdicts, divergences and counts that the driver reads."""
+OPEN: Final = "open"
+"""A further column of what it reads: the number of open steps of a verdict."""
+ANSWER_SCHEMA: Final = pa.schema([pa.field("key", pa.binary()), pa.field("code", pa.int8())])
+"""The key of a step, and TLC's answer as `canvass.steps.answers` has it."""
+
+
+def to_batches(tables: Tables, digests: Mapping[str, str]) -> Iterator[Any]:
+    """Yield findings as batches of rows.
+
+    Parameters
+    ----------
+    tables
+        The findings.
+    digests
+        The digest of each unit, by its path.
+    """
+    named = [digests[source] for source in tables.verdicts["source"].to_pylist()]
+    verdicts = tables.verdicts.append_column(_DIGEST, pa.array(named, pa.string()))
+    for kind, table in zip(_KINDS, tables._replace(verdicts=verdicts), strict=True):
+        rows = table.append_column("kind", pa.repeat(kind, len(table)))
+        whole = pa.concat_tables([ROW_SCHEMA.empty_table(), rows], promote_options="default")
+        yield from whole.to_batches()
+
 
 UNIT_SCHEMA: Final = pa.schema([pa.field("task", pa.int32()), pa.field("unit", pa.binary())])
 """The rows of units: the number of the task, and the `Unit` in JSON."""
@@ -105,14 +160,6 @@ def ask_steps(digest: str, batches: Iterable[Any]) -> Iterator[Any]:
         steps = [from_question(each) for each in batch.column("question").to_pylist()]
         columns = [batch.column("key"), pa.array(lookup.ask_oracle(steps), pa.int8())]
         yield pa.RecordBatch.from_arrays(columns, schema=ANSWER_SCHEMA)
-
-
-def ask_alone(rules: Rules, steps: Sequence[Step]) -> list[bool]:
-    """Ask TLC. Workers of one user on one machine ask in turn, because a JVM takes 2 GiB."""
-    lock = Path(tempfile.gettempdir()) / f"canvass-oracle-{os.getuid()}.lock"
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        return ask(rules, steps)
 
 
 # --- read and check -------------------------------------------------------------------------------

@@ -9,7 +9,10 @@ only. So it works on Spark Connect, if the server's workers have canvass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -18,10 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from canvass.cluster.rules import Rules
 from canvass.conformance.check import check
 from canvass.conformance.findings import VERDICTS
 from canvass.conformance.verify import decide, make_lookup
-from canvass.corpus.check import ask_alone
+from canvass.steps.oracle import ask
+from canvass.steps.step import Step
 from canvass.traces.arrow import arrow_schema, member_count_of
 from canvass.traces.parquet import REVISION, TRUNCATED, entries_of_rows
 from canvass.traces.schema import Run
@@ -31,8 +36,6 @@ if TYPE_CHECKING:
 
 Revision = Literal["1.49", "1.50", "hardened"]
 
-_SOURCE: Final = "source"
-"""The column that no verdict depends on; Spark does not move it."""
 COLUMNS: Final = [name for name in VERDICTS.names if name not in ("source", "open_steps")]
 """The columns of the result: those of the table ``verdicts`` that rows of a DataFrame have."""
 _RESULT: Final = pa.schema([VERDICTS.field(name) for name in COLUMNS])
@@ -77,7 +80,8 @@ def verify(
         cast without loss.
     """
     count = member_count_of(to_arrow_schema(events.schema))
-    unused = {_SOURCE} if revision is None else {_SOURCE, REVISION}
+    # Spark does not move columns that no verdict depends on.
+    unused = {"source"} if revision is None else {"source", REVISION}
     known = (*arrow_schema(count).names, TRUNCATED, REVISION)
     names = [name for name in known if name in events.columns and name not in unused]
     run = Run("canvass.run/1", "run", revision or "1.50", count, initial=initial)
@@ -94,10 +98,18 @@ def _verify_rows(
 ) -> Iterator[Any]:
     """Give the verdicts on the runs of a partition, whose rows are in order."""
     lookup = make_lookup([] if graph is None else [graph], cache)
-    lookup.oracle = ask_alone
+    lookup.oracle = _ask_alone
     for table in _whole_runs(batches):
         found = decide(partial(check, table, runs=entries_of_rows(table, run)), lookup)
         yield from found.tables().verdicts.select(COLUMNS).to_batches()
+
+
+def _ask_alone(rules: Rules, steps: Sequence[Step]) -> list[bool]:
+    """Ask TLC. Workers of one user on one machine ask in turn, because a JVM takes 2 GiB."""
+    lock = Path(tempfile.gettempdir()) / f"canvass-oracle-{os.getuid()}.lock"
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return ask(rules, steps)
 
 
 def _whole_runs(batches: Iterator[Any]) -> Iterator[Any]:

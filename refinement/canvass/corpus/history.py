@@ -21,11 +21,11 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.corpus.job import TABLES, CorpusJob
 from canvass.corpus.plan import Unit
+from canvass.corpus.report import EarlierUnit
 from canvass.corpus.storage import Place, clear, files_below, read_table, store
-from canvass.corpus.summary import EarlierUnit
 from canvass.version import VERSION
 
 _ID: Final = "verification_id"

@@ -21,10 +21,10 @@ from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import EMPTY, MIXED, NO_RUN_FOLDER, RUN_FILE, RUN_FOLDER, stray_reason
 
-COST_PER_BYTE: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
+_COST_PER_BYTE: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
 """Bytes of plain NDJSON that hold about as many events as one byte of a file with the suffix."""
 
-AERON_LOG_COST: Final = 200
+_AERON_LOG_COST: Final = 200
 """Cost of a byte of an event log: the importer drives the core with each line."""
 
 TASK_COST: Final = 1 << 29
@@ -200,14 +200,9 @@ def _unit(kind: UnitKind, place: Place, files: Sequence[Entry]) -> Unit:
     for each in files:
         line = f"{each.name}\0{each.size}\0{each.modified_ns}\n"
         found.update(line.encode(errors="surrogateescape"))
-    cost = sum(cost_of(each.name, each.size) for each in files)
-    cost *= AERON_LOG_COST if kind is UnitKind.AERON_LOGS else 1
+    cost = sum(each.size * _COST_PER_BYTE.get(PurePath(each.name).suffix, 1) for each in files)
+    cost *= _AERON_LOG_COST if kind is UnitKind.AERON_LOGS else 1
     return Unit(kind, str(place), cost, digest=found.hexdigest())
-
-
-def cost_of(name: str, size: int) -> int:
-    """Return the cost of a file of events: its approximate size as plain NDJSON."""
-    return size * COST_PER_BYTE.get(PurePath(name).suffix, 1)
 
 
 def pack(

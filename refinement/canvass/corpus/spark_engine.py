@@ -11,11 +11,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from canvass.corpus.check import TaskChecker, ask_steps, check_units, unit_table
+from canvass.corpus.check import (
+    ANSWER_SCHEMA,
+    FOUND_COLUMNS,
+    OPEN,
+    ROW_SCHEMA,
+    TaskChecker,
+    ask_steps,
+    check_units,
+    unit_table,
+)
 from canvass.corpus.plan import Unit, UnitKind
-from canvass.corpus.process_engine import ProcessEngine
-from canvass.corpus.rows import ANSWER_SCHEMA, FOUND_COLUMNS, OPEN, ROW_SCHEMA
-from canvass.corpus.storage import Place, UrlPath
+from canvass.corpus.storage import Place, UrlPath, write_table
 from canvass.traces.counts import counted
 
 
@@ -27,6 +34,7 @@ class SparkEngine:
         self._is_connect = type(session).__module__.startswith("pyspark.sql.connect")
         self.parallelism = 2 if self._is_connect else session.sparkContext.defaultParallelism
         self._at_work = ""
+        self._kept: list[DataFrame] = []
 
     def check(self, checker: TaskChecker, tasks: Sequence[Sequence[Unit]], stage: str) -> Any:
         """Check units; return the rows, which Spark keeps."""
@@ -36,7 +44,13 @@ class SparkEngine:
         rows = units.repartitionById(len(tasks), "task").mapInArrow(
             partial(check_units, checker), from_arrow_schema(ROW_SCHEMA)
         )
-        return rows.persist()
+        self._kept.append(rows.persist())
+        return rows
+
+    def release(self) -> None:
+        """Let Spark drop the rows that it keeps, as the tables are written."""
+        while self._kept:
+            self._kept.pop().unpersist()
 
     def select(self, rows: Any, column: str, value: str) -> Any:
         """Return the rows with a value in a column."""
@@ -82,8 +96,9 @@ class SparkEngine:
         store, because Spark has a file system for it only if the session has a jar.
         """
         if isinstance(folder, UrlPath):
-            table = rows if isinstance(rows, pa.Table) else rows.select(*columns).toArrow()
-            ProcessEngine().write(table, columns, folder, stamp)
+            chosen = rows.select(list(columns))
+            table = chosen if isinstance(chosen, pa.Table) else chosen.toArrow()
+            write_table(table, folder, stamp)
             return
         self._begin(f"write {folder.name}", "")
         frame: DataFrame = (

@@ -1,7 +1,11 @@
-"""Spark sessions: a local one that prints little and is closed to the network, or one elsewhere.
+"""When a job runs on Spark, and the session: a local one that prints little and is closed to the
+network, or one elsewhere.
 
-The settings of a session are here, each with its reason. `canvass.corpus.spark_engine` runs jobs
-on a session.
+Small corpora are faster in one process: to open a Spark session and to start its Python workers
+takes seconds. No report depends on the choice: `canvass.corpus.spark_engine` on DataFrames and
+`canvass.corpus.job.ProcessEngine` on Arrow tables apply the same functions to the same rows. The
+settings of a session are here, each with its reason. The command line imports this module, which
+imports little.
 """
 
 from __future__ import annotations
@@ -13,8 +17,10 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -24,6 +30,61 @@ from canvass.version import install_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from canvass.corpus.plan import Unit
+
+SPARK_PAYS_FROM: Final = 9_000_000
+"""Number of events from which on ``local[2]`` is faster than one process, the start of Spark
+included. `docs/guide/spark.md` has the measurement.
+"""
+
+
+class EngineName(str, Enum):
+    """The values of ``--engine``."""
+
+    AUTO = "auto"
+    """One process if that is faster, else Spark."""
+    PROCESS = "process"
+    SPARK = "spark"
+
+
+def choose_engine(
+    units: Sequence[Unit], master: str | None, wanted: EngineName
+) -> tuple[EngineName, str]:
+    """Choose the engine of a job.
+
+    Parameters
+    ----------
+    units
+        All units of the job.
+    master
+        The Spark master that the user named. If there is one, ``AUTO`` means Spark.
+    wanted
+        The engine that the user named.
+
+    Returns
+    -------
+    tuple
+        ``PROCESS`` or ``SPARK``, and the reason in one line; no reason if the user chose.
+    """
+    if wanted is not EngineName.AUTO:
+        return wanted, ""
+    if master is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return EngineName.SPARK, ""
+    from canvass.corpus.plan import COST_PER_EVENT
+
+    events = sum(unit.cost for unit in units) // COST_PER_EVENT
+    digits = max(0, len(str(events)) - 1)
+    work = f"the work of about {round(events, -digits):,} events"
+    if events < SPARK_PAYS_FROM:
+        reason = "which Spark takes longer to start than it saves (--engine spark uses Spark)"
+        return EngineName.PROCESS, f"one process: {work}, for {reason}"
+    if find_spec("pyspark") is None:
+        return EngineName.PROCESS, f"one process, as pyspark is not installed: {work}"
+    return EngineName.SPARK, f"Spark: {work} (--engine process does not use it)"
+
+
+# --- sessions -------------------------------------------------------------------------------------
 
 DEFAULT_MASTER: Final = "local[2]"
 CONNECT_S: Final = 10

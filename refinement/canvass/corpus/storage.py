@@ -260,8 +260,13 @@ def clear(folder: Place) -> None:
         files.delete_dir_contents(path, missing_dir_ok=True)
 
 
-def write_table(table: Any, folder: Place) -> None:
-    """Replace the table in a folder; a reader finds each file whole."""
+def write_table(table: Any, folder: Place, constants: Mapping[str, Any]) -> None:
+    """Replace the table in a folder, with further columns of one value each.
+
+    A reader finds each file whole.
+    """
+    for name, value in constants.items():
+        table = table.append_column(name, pa.repeat(pa.scalar(value), len(table)))
     clear(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with store(folder) as (files, path):

@@ -1,7 +1,7 @@
 """The distance from a moment of a run, or from disks, to the nearest violation of a property.
 
 A moment is the state of a whole cluster. `moments` reads moments from a run or from disks. `search`
-starts `MCFrom.tla` from a moment, and TLC searches breadth first. `report` is the JSON document.
+starts `MCFrom.tla` from a moment, TLC searches breadth first, and a report says what it found.
 
 What flows: a run or disks in; the number of steps to a violation, and the counterexample, out. The
 package must not know event logs, and must not print.

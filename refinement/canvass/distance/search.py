@@ -1,8 +1,9 @@
-"""The cluster at one moment, and the search for the nearest violation from it.
+"""The cluster at one moment, and the search for the nearest violation from it, with its report.
 
 A `Moment` has the members, the messages under way, the logs and the committed log. `MCFrom.tla`
 starts from it, and TLC searches. Positions of a moment are bytes. The model reads only their order,
-so `Moment.small` replaces each position by its rank among all positions of the moment.
+so `Moment.small` replaces each position by its rank among all positions of the moment. A
+`DistanceReport` is the document of ``canvass distance --format json``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta, Struct
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import (
@@ -33,6 +35,7 @@ from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.constant_module import given
 from canvass.tlc.results import CheckResult, Outcome, Violation
 from canvass.tlc.runner import check
+from canvass.traces.counts import counted
 from canvass.traces.layout import NumberKind, kind
 
 UnderWay = tuple[int, int, Message]
@@ -209,6 +212,8 @@ def _entries(log: Iterable[Any]) -> tuple[int, ...]:
     return tuple(one.term for one in log for _ in range(one.start, one.end))
 
 
+# --- the search -----------------------------------------------------------------------------------
+
 MODULE: Final = "MCFrom"
 STACK_MIB: Final = 64
 HEAP_MIB: Final = 512
@@ -275,11 +280,7 @@ def configuration(root: Path, rules: Rules) -> TlcConfig:
     return replace(config, constants={**config.constants, **constants_of(rules, root)})
 
 
-def search(
-    root: Path,
-    moment: Moment,
-    bounds: SearchBounds,
-) -> Distance:
+def search(root: Path, moment: Moment, bounds: SearchBounds) -> Distance:
     """Search from a moment for the nearest violation.
 
     Raises
@@ -305,16 +306,13 @@ def search(
             library=(root,),
         )
     violation = result.violations[0] if result.violations else None
-    steps = len(violation.states) - 1 if violation else None
-    faults: Counter[str] = Counter()
-    for state in violation.states if violation else ():
-        if state.action in FAULTS:
-            faults[FAULTS[state.action]] += 1
+    states = violation.states if violation else ()
+    faults = Counter(FAULTS[state.action] for state in states if state.action in FAULTS)
     depth = result.depth or 0
     complete = result.outcome is Outcome.SUCCESS
     return Distance(
         label=moment.label,
-        steps=steps,
+        steps=len(states) - 1 if violation else None,
         faults=dict(faults),
         searched=bounds.steps if complete else max(depth - 2, 0),
         states=result.distinct or 0,
@@ -327,3 +325,70 @@ def search(
 
 def _failed(result: CheckResult) -> bool:
     return not (result.ok or result.outcome.is_violation or result.outcome is Outcome.TIMEOUT)
+
+
+# --- the report -----------------------------------------------------------------------------------
+
+PROPERTY: Final = "CommittedIsDurable"
+"""The property whose violation is searched for: a loss of committed entries."""
+Count = Annotated[int, Meta(ge=0)]
+
+
+class MomentReport(Struct, frozen=True, rename="camel"):
+    """The distance from one moment: an element of ``canvass distance --format json``.
+
+    ``event`` is a place in the order of causes of the run; ``timeNs`` is the time since the first
+    event of the run. Both are null for disks.
+    ``steps`` is null if no violation was found within ``searched`` steps.
+    ``underWay`` counts the messages under way at the moment. ``repeats`` counts further messages
+    that a later message in the same channel replaces; the search leaves them out.
+    ``countedTooFar`` is `Exposure.counted_too_far` in bytes; null without ``--every``.
+    """
+
+    moment: str
+    event: Count | None
+    time_ns: int | None
+    steps: Count | None
+    faults: dict[str, int]
+    searched: Count
+    complete: bool
+    states: int
+    seconds: float
+    positions: list[int]
+    under_way: int
+    repeats: int
+    counted_too_far: int | None = None
+
+
+class DistanceReport(Struct, frozen=True, rename="camel"):
+    """The document of ``canvass distance --format json``."""
+
+    source: str
+    property: str
+    bounds: dict[str, float]
+    moments: list[MomentReport]
+
+
+def found_text(report: MomentReport | Distance) -> str:
+    """Write the distance from a moment to a violation of `PROPERTY`, in words."""
+    if report.steps == 0:
+        return f"{PROPERTY} is violated here already"
+    if report.steps is not None:
+        steps = counted(report.steps, "step")
+        return f"{steps} to a violation of {PROPERTY}{faults_text(report)}"
+    stopped = "" if report.complete else ", stopped by the time limit"
+    return f"no violation of {PROPERTY} within {counted(report.searched, 'step')}{stopped}"
+
+
+def faults_text(report: MomentReport | Distance) -> str:
+    """Count the faults among the steps to a violation; empty if there are none."""
+    named = {"crash": "crashes", "lost leader": "lost leaders"}
+    parts = [f"{n} {kind if n == 1 else named[kind]}" for kind, n in sorted(report.faults.items())]
+    return f" ({', '.join(parts)} among them)" if parts else ""
+
+
+def counted_text(report: MomentReport) -> str:
+    """Write by how many bytes reports are counted too far; empty if they are not."""
+    if not report.counted_too_far:
+        return ""
+    return f"; reports are counted {report.counted_too_far:,} bytes too far"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from canvass.cluster.messages import Record
-from canvass.conformance.templates import environment
+from canvass.conformance.report import environment
 from canvass.explanation.between import find_between
 from canvass.explanation.elections import ElectionReport, find_elections
 from canvass.explanation.evidence import Evidence, Sentence, seconds_of, shown_ns

@@ -21,7 +21,7 @@ import pytest
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
-    from canvass.conformance.verdict import RunVerdict
+    from canvass.conformance.findings import RunVerdict
     from canvass.steps.answers import StepLookup
 
 _LISTED: Final = 12

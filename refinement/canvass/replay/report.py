@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.graph.folders import Rows
 from canvass.graph.syntax import near
 from canvass.graph.view import StateGraph, Tree

@@ -20,7 +20,7 @@ from canvass.cluster.member import Member, new_member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import core_allows
-from canvass.conformance.verdict import MESSAGE_CAUSALITY, DivergenceClass, RunVerdict, Verdict
+from canvass.conformance.findings import MESSAGE_CAUSALITY, DivergenceClass, RunVerdict, Verdict
 from canvass.steps.step import Step
 from canvass.traces.run import RunFolder, write_run
 from canvass.traces.schema import Event, Run, encode, to_core_input

@@ -26,7 +26,7 @@ from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Modul
 from canvass.cluster.messages import NULL_VALUE, Record
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import core_allows
-from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.findings import RunVerdict, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, MayConform, RecordedRun
 from canvass.simulation.world import Log, World

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from canvass.cluster import core
 from canvass.cluster.duty_cycle import StepFunction
 from canvass.cluster.messages import Record
-from canvass.conformance.findings import step_name
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict, step_name
 from canvass.simulation.events import Finding
 from canvass.simulation.options import PROFILES, Options
 from canvass.simulation.simulator import RunResult, Simulator

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from canvass.conformance.documents import to_html
-from canvass.conformance.report import make_cases
+from canvass.conformance.report import make_cases, to_html
 from canvass.conformance.verify import check_units
 from canvass.explanation.explanation import explain, sections
 from canvass.explanation.reading import read

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from canvass.aeron_driver import DriverError, compilation
-from canvass.aeron_driver.compilation import (
+from canvass.aeron_driver import DriverError, driver
+from canvass.aeron_driver.driver import (
     ClassPath,
     compile_driver,
     first_error,
@@ -109,9 +109,7 @@ def test_a_class_path_without_aeron_is_refused_in_one_line(tmp_path: Path) -> No
 def test_without_a_compiler_the_error_names_a_jdk(
     aeron: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        compilation, "find_java", lambda: Java(tmp_path / "jre" / "bin" / "java", 17)
-    )
+    monkeypatch.setattr(driver, "find_java", lambda: Java(tmp_path / "jre" / "bin" / "java", 17))
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(DriverError, match=r"it is a JRE.*install a JDK"):
@@ -120,21 +118,21 @@ def test_without_a_compiler_the_error_names_a_jdk(
 
 def test_a_release_without_a_port_is_refused(aeron: Path, tmp_path: Path) -> None:
     with pytest.raises(DriverError, match=r"no class io\.aeron\.Aeron"):
-        compilation._compile(Path("javac"), ClassPath.parse(str(aeron)), tmp_path / "out")
+        driver._compile(Path("javac"), ClassPath.parse(str(aeron)), tmp_path / "out")
 
 
 def test_a_relative_cache_folder_is_found_from_the_folder_of_the_driver(
     aeron: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compilation, "find_java", lambda: Java(tmp_path / "java", 17))
-    monkeypatch.setattr(compilation, "_compiler", lambda java: java)
-    monkeypatch.setattr(compilation, "_compile", lambda _compiler, _path, folder: folder.mkdir())
+    monkeypatch.setattr(driver, "find_java", lambda: Java(tmp_path / "java", 17))
+    monkeypatch.setattr(driver, "_compiler", lambda java: java)
+    monkeypatch.setattr(driver, "_compile", lambda _compiler, _path, folder: folder.mkdir())
     monkeypatch.chdir(tmp_path)
 
-    driver = compile_driver(ClassPath.parse(str(aeron)), Path("cache"))
+    compiled = compile_driver(ClassPath.parse(str(aeron)), Path("cache"))
 
-    assert driver.classes.is_absolute()
-    assert driver.classes.parent == tmp_path / "cache"
+    assert compiled.classes.is_absolute()
+    assert compiled.classes.parent == tmp_path / "cache"
 
 
 def test_the_first_error_of_the_compiler_names_the_symbol() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from canvass.aeron_driver import DriverError, driving
 from canvass.aeron_driver.drivable import DrivableSteps
+from canvass.aeron_driver.driver import OK, Answers, Cells
 from canvass.aeron_driver.run_steps import Collected, as_driven, collect, drive_runs, table_of
-from canvass.aeron_driver.stream import OK, Answers, Cells
 from canvass.cli.main import run
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import load

@@ -16,9 +16,14 @@ from canvass.aeron_driver.comparison import (
     sends_differ,
     short_state,
 )
-from canvass.aeron_driver.compilation import FIELDS_FILE
 from canvass.aeron_driver.drivable import HIDDEN, OBSTACLES, Requests, masks, names_of, obstacle_of
-from canvass.aeron_driver.stream import Cells, StreamLayout, state_cells, without_implied_terms
+from canvass.aeron_driver.driver import (
+    FIELDS_FILE,
+    Cells,
+    StreamLayout,
+    state_cells,
+    without_implied_terms,
+)
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import CommitPosition
 from canvass.cluster.rules import Rules

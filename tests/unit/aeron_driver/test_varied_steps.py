@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from canvass.aeron_driver import driving
-from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.drivable import DrivableSteps, GraphSteps, names_of
+from canvass.aeron_driver.driver import Driver
 from canvass.aeron_driver.driving import Outcomes, Steps, drive_varied
 from support.graphs import graph_of
 from support.java_answers import outcomes_of_spec

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import BOUND_WITHIN, OLD_LOG, PAUSED, REPLAYED
 from support.checked_runs import checked

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.alignment.importer import EXPLAINED, INCOMPLETE, import_logs
 from support.aeron_hostile_clusters import Files, write_files

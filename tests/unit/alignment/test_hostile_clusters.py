@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
+from canvass.conformance.findings import DivergenceClass, RunVerdict, Verdict
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.alignment import importer, segment_search
 from canvass.traces.alignment.alignment import ImportFault

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, INCOMPLETE, import_logs
 from support.aeron_corruptions import with_number
 from support.aeron_runs import MOMENTS, align_logs, read_cluster, write_logs

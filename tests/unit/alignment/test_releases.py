@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cli.main import run as canvass
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.traces.alignment.importer import EXPLAINED, import_logs
 from support.aeron_runs import FINDING, RELEASES, SAMPLES, aligned, release_logs
 from support.checked_runs import checked

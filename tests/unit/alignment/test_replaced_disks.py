@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.traces.alignment.importer import (
     CONTRADICTED,
     EXPLAINED,

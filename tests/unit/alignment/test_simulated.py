@@ -12,7 +12,7 @@ from msgspec import structs
 
 from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import NULL_VALUE, Message, RequestVote, Vote
-from canvass.conformance.verdict import DivergenceClass
+from canvass.conformance.findings import DivergenceClass
 from canvass.simulation.options import Options
 from canvass.traces.aeron_log.records import LogRecord, ProcessStart
 from canvass.traces.alignment.driven_member import RunStep

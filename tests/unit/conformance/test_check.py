@@ -21,15 +21,14 @@ from hypothesis import strategies as st
 
 from canvass.cluster.rules import Rules
 from canvass.conformance import check
-from canvass.conformance.documents import to_junit
-from canvass.conformance.report import notes
-from canvass.conformance.verdict import (
+from canvass.conformance.findings import (
     CorpusVerdict,
     DivergenceClass,
     RunVerdict,
     Verdict,
     exit_code,
 )
+from canvass.conformance.report import notes, to_junit
 from canvass.conformance.verify import check_run, check_units, make_lookup
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import AnswersWarning

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.selftest.runs import record_run
 from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup

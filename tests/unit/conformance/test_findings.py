@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.conformance.check import check
-from canvass.conformance.findings import Findings, from_question, key_of
-from canvass.conformance.verdict import RunVerdict
+from canvass.conformance.findings import Findings, RunVerdict, from_question, key_of
 from canvass.conformance.verify import decide
 from canvass.steps.answers import REFUSED, Answers, KeyTable
 from canvass.traces.parquet import DatasetFile, RunEntry, write_dataset

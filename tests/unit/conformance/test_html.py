@@ -12,11 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from canvass.conformance.diagnose import Difference
-from canvass.conformance.documents import to_html
-from canvass.conformance.operators import Operator
-from canvass.conformance.report import Case, Location, make_case, make_cases
-from canvass.conformance.verdict import CorpusVerdict, Divergence, RunVerdict, Verdict
+from canvass.conformance.diagnose import Difference, Operator
+from canvass.conformance.findings import CorpusVerdict, Divergence, RunVerdict, Verdict
+from canvass.conformance.report import Case, Location, make_case, make_cases, to_html
 from canvass.conformance.verify import check_units
 from canvass.lanes.model import Diagram, LaneEvent
 from support import corruptions

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.conformance.check import verdict_of
-from canvass.conformance.documents import to_junit
-from canvass.conformance.verdict import CorpusVerdict, RunVerdict, Verdict
+from canvass.conformance.findings import CorpusVerdict, RunVerdict, Verdict
+from canvass.conformance.report import to_junit
 from canvass.traces.alignment.importer import INCOMPLETE, MAX_KEPT, import_logs
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Run

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.conformance.check import Checker
-from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.conformance.findings import RunVerdict, Verdict
 from canvass.conformance.verify import check_run
 from canvass.traces import parquet
 from canvass.traces.parquet import RunEntry, write_dataset

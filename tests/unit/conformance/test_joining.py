@@ -26,9 +26,9 @@ from canvass.conformance.causality import (
     order_steps,
     truncated_members,
 )
-from canvass.conformance.operators import find_operator
+from canvass.conformance.diagnose import find_operator
+from canvass.conformance.findings import LOG_STREAM
 from canvass.conformance.run_arrays import RunArrays, content_hashes, rows_before
-from canvass.conformance.verdict import LOG_STREAM
 from canvass.traces.layout import MESSAGE_COLUMNS
 from support.run_arrays import CLOSED, LEADER, StepSketch, arrays_of, exchanged
 

@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from canvass.conformance.documents import to_junit
-from canvass.conformance.verdict import (
+from canvass.conformance.findings import (
     CorpusVerdict,
     Divergence,
     DivergenceClass,
@@ -16,6 +15,7 @@ from canvass.conformance.verdict import (
     TimingWarning,
     Verdict,
 )
+from canvass.conformance.report import to_junit
 from canvass.traces.releases import LogReleases, NotedReleases, RevisionChoice
 from canvass.traces.schema import Fact, FactKind
 from support.report_schemas import JUNIT_ATTRIBUTES

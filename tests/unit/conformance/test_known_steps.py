@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.conformance.verify import (
     check_units,
     make_lookup,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
+from canvass.conformance.findings import TimingRule, TimingWarning
 from canvass.conformance.timing import RunTiming
-from canvass.conformance.verdict import TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import EventColumns
 from canvass.traces.layout import (

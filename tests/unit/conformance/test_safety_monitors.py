@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from canvass.conformance.causality import order_causes
+from canvass.conformance.findings import LOG_STREAM
 from canvass.conformance.safety_monitors import PROPERTIES, _row_of_commit, violations
-from canvass.conformance.verdict import LOG_STREAM
 from support.run_arrays import CLOSED, LEADER, StepSketch, arrays_of
 
 

@@ -14,8 +14,8 @@ from canvass.cli.main import run as command
 from canvass.cluster.rules import Rules
 from canvass.conformance import verify
 from canvass.conformance.diagnose import load
+from canvass.conformance.findings import DivergenceClass, Verdict
 from canvass.conformance.shrink import NothingToShrink, Shrunk, shrink
-from canvass.conformance.verdict import DivergenceClass, Verdict
 from canvass.conformance.verify import check_run
 from canvass.selftest.runs import record_run
 from canvass.traces.run import RunFolder, write_run

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from canvass.conformance.verdict import RunVerdict, TimingRule, Verdict
+from canvass.conformance.findings import RunVerdict, TimingRule, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.rules import Rules
+from canvass.conformance.findings import (
+    LOG_STREAM,
+    MESSAGE_CAUSALITY,
+    Divergence,
+    DivergenceClass,
+)
 from canvass.conformance.tlc_engine import (
     EngineError,
     Stream,
     TraceRun,
     divergences_of,
     read_answers,
-)
-from canvass.conformance.verdict import (
-    LOG_STREAM,
-    MESSAGE_CAUSALITY,
-    Divergence,
-    DivergenceClass,
 )
 from canvass.tlc.parse import parse_value
 from canvass.traces.schema import Run

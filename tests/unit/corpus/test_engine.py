@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 from pyspark import SparkStageInfo
 
-from canvass.corpus.engine import SPARK_PAYS_FROM, EngineName, choose_engine
 from canvass.corpus.plan import COST_PER_EVENT, Unit, UnitKind
 from canvass.corpus.spark_engine import SparkEngine
+from canvass.corpus.spark_session import SPARK_PAYS_FROM, EngineName, choose_engine
 
 SMALL = [Unit(UnitKind.FILE, "small.parquet", 300_000 * COST_PER_EVENT)]
 LARGE = [Unit(UnitKind.FILE, "large.parquet", (SPARK_PAYS_FROM + 1) * COST_PER_EVENT)]
@@ -57,7 +57,7 @@ def test_the_engine_that_the_user_names_is_taken(wanted: EngineName) -> None:
 def test_without_pyspark_a_large_corpus_is_checked_in_one_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("canvass.corpus.engine.find_spec", lambda _: None)
+    monkeypatch.setattr("canvass.corpus.spark_session.find_spec", lambda _: None)
 
     chosen, reason = choose_engine(LARGE, None, EngineName.AUTO)
 

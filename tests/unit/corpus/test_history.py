@@ -19,11 +19,10 @@ import pytest
 from canvass import conformance
 from canvass.corpus import history, storage
 from canvass.corpus.history import DECIDING, History, Stamp, checker_version, make_stamp
-from canvass.corpus.job import TABLES, CorpusJob
+from canvass.corpus.job import TABLES, CorpusJob, ProcessEngine
 from canvass.corpus.plan import Unit, list_units
-from canvass.corpus.process_engine import ProcessEngine
+from canvass.corpus.report import empty_summary
 from canvass.corpus.storage import StorageError, place_of
-from canvass.corpus.summary import empty_summary
 from canvass.version import VERSION
 from support.corpora import record_runs
 from support.spoilt_runs import edit_event, forged_commit
@@ -159,7 +158,7 @@ def test_other_code_that_decides_verdicts_has_another_version(
     shutil.copytree(Path(conformance.__file__).parent, copy)
     monkeypatch.setattr(conformance, "__file__", str(copy / "__init__.py"))
     assert checker_version() == before
-    (copy / "verdict.py").write_bytes((copy / "verdict.py").read_bytes() + b"# changed\n")
+    (copy / "findings.py").write_bytes((copy / "findings.py").read_bytes() + b"# changed\n")
 
     assert checker_version() != before
     assert checker_version().startswith(f"{VERSION}+")

@@ -10,10 +10,14 @@ import msgspec
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.findings import reason_text
-from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
-from canvass.corpus.report import to_html, to_text
-from canvass.corpus.summary import (
+from canvass.conformance.findings import (
+    Divergence,
+    DivergenceClass,
+    RunVerdict,
+    Verdict,
+    reason_text,
+)
+from canvass.corpus.report import (
     BadSummary,
     EarlierUnit,
     Listed,
@@ -22,6 +26,8 @@ from canvass.corpus.summary import (
     name_of,
     new_clusters,
     read_summary,
+    to_html,
+    to_text,
     totals,
 )
 from canvass.selftest.runs import record_run

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from canvass.corpus.job import CorpusJob
+from canvass.corpus.job import CorpusJob, ProcessEngine
 from canvass.corpus.plan import list_units
-from canvass.corpus.process_engine import ProcessEngine
 from canvass.steps.answers import ALLOWED, StepLookup
 from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter

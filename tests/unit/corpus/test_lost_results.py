@@ -17,8 +17,8 @@ from canvass.conformance.verify import read_and_check
 from canvass.corpus.check import TaskChecker
 from canvass.corpus.data_source import EventsReader, row_schema
 from canvass.corpus.dataframe import _verify_rows
+from canvass.corpus.job import ProcessEngine
 from canvass.corpus.plan import Unit, list_units
-from canvass.corpus.process_engine import ProcessEngine
 from canvass.steps.answers import ALLOWED, NO_ANSWERS, Answers, StepLookup, spec_digest
 from canvass.traces.errors import TraceError
 from canvass.traces.parquet import DatasetFile, entries_of_rows, write_dataset

@@ -14,9 +14,8 @@ import pytest
 
 from canvass.cli.main import run
 from canvass.conformance.verify import check_units
-from canvass.corpus.job import REPORT_TABLES, CorpusJob
+from canvass.corpus.job import REPORT_TABLES, CorpusJob, ProcessEngine
 from canvass.corpus.plan import list_units
-from canvass.corpus.process_engine import ProcessEngine
 from canvass.corpus.storage import (
     Place,
     StorageError,

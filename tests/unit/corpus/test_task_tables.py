@@ -11,15 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from canvass.conformance.findings import Findings, RunFindings
-from canvass.conformance.verdict import RunVerdict, Verdict
-from canvass.corpus import summary as summaries
-from canvass.corpus.check import TaskChecker
-from canvass.corpus.job import REPORT_TABLES, CorpusJob, LostResults
+from canvass.conformance.findings import Findings, RunFindings, RunVerdict, Verdict
+from canvass.corpus import report
+from canvass.corpus.check import ANSWER_SCHEMA, ROW_SCHEMA, TaskChecker
+from canvass.corpus.job import REPORT_TABLES, CorpusJob, LostResults, ProcessEngine
 from canvass.corpus.plan import Unit, UnitKind
-from canvass.corpus.process_engine import ProcessEngine
-from canvass.corpus.rows import ANSWER_SCHEMA, ROW_SCHEMA
-from canvass.corpus.summary import Listed, Summary, exit_code, summarise
+from canvass.corpus.report import Listed, Summary, exit_code, summarise
 from canvass.steps.answers import REFUSED
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.releases import RELEASES, releases_of_run
@@ -135,7 +132,7 @@ def test_each_run_of_a_shared_id_has_its_own_verdict(tmp_path: Path) -> None:
 def test_a_summary_counts_and_gives_the_same_examples_in_any_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summaries, "MAX_LISTED", 2)
+    monkeypatch.setattr(report, "MAX_LISTED", 2)
     rows = [
         [
             verdict(f"run-{n}", f"run-{n}", "DIVERGES"),

@@ -12,8 +12,8 @@ import pytest
 
 from canvass.cluster.rules import Rules
 from canvass.conformance import verify
+from canvass.conformance.findings import Verdict
 from canvass.conformance.report import make_case
-from canvass.conformance.verdict import Verdict
 from canvass.conformance.verify import check_run
 from canvass.pytest_plugin.session import Coverage, seed_of
 from canvass.selftest.runs import record_run

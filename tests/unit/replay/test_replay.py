@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cli.main import run
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.graph.dump_folder import DumpView
 from canvass.graph.values import interned
 from canvass.replay.lines import TraceLine, agrees

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from canvass.cli.main import run
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.graph.open import open_view
 from canvass.graph.view import StateGraph
 from canvass.replay.lines import TraceLine

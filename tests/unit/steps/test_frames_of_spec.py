@@ -14,7 +14,7 @@ import pytest
 
 from canvass.cluster.messages import wire_name
 from canvass.cluster.rules import Rules
-from canvass.conformance.verdict import Verdict
+from canvass.conformance.findings import Verdict
 from canvass.selftest.runs import record_run
 from canvass.spec.files import spec_root
 from canvass.steps.action_fields import FIELDS, REGIME_FIELDS, Regime, frame_of

@@ -14,8 +14,8 @@ from msgspec import UNSET, UnsetType, field
 from canvass.browser.api_runs import *  # noqa: F403 - all of them, under one name
 from canvass.browser.api_runs import Lanes
 from canvass.cluster.messages import Record
-from canvass.conformance.operators import Operator
-from canvass.corpus.summary import (  # noqa: F401 - for the page's types
+from canvass.conformance.diagnose import Operator
+from canvass.corpus.report import (  # noqa: F401 - for the page's types
     DivergenceClassSummary,
     EarlierUnit,
     Listed,

@@ -10,9 +10,8 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType
 
 from canvass.cluster.messages import Record
-from canvass.conformance.diagnose import Difference
-from canvass.conformance.operators import Operator
-from canvass.conformance.verdict import Divergence
+from canvass.conformance.diagnose import Difference, Operator
+from canvass.conformance.findings import Divergence
 from canvass.explanation.elections import ElectionReport
 from canvass.explanation.evidence import Evidence, Sentence  # noqa: F401 - for the page's types
 from canvass.explanation.leaderships import Leadership

@@ -22,7 +22,7 @@ from canvass.browser.false_parts import formula
 from canvass.browser.labels import tree_changes
 from canvass.browser.limits import LISTED, bounded
 from canvass.browser.runs import lanes_of
-from canvass.conformance.operators import find_operator
+from canvass.conformance.diagnose import find_operator
 from canvass.lanes.of_counterexample import (
     acting_member,
     action_title,

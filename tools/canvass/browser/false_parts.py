@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 
 from canvass.browser import api
 from canvass.browser.limits import LABEL_CHARS, shortened
-from canvass.conformance.operators import Operator
+from canvass.conformance.diagnose import Operator
 from canvass.proof.sany import ACTION_LEVEL, ModuleError, exported, symbols_of
 from canvass.spec.files import Definition, find_definition, module_folders, spec_root
 from canvass.spec.manifest import load_manifest

@@ -23,7 +23,7 @@ from canvass.browser.questions import Refusal, bad_request
 from canvass.browser.sources import Lazy, Source, shown
 from canvass.conformance.findings import reason_text
 from canvass.conformance.report import natural
-from canvass.corpus.summary import VERDICTS, Summary, read_summary, revision_texts
+from canvass.corpus.report import VERDICTS, Summary, read_summary, revision_texts
 from canvass.traces.errors import TraceError
 
 PAGE: Final = 100

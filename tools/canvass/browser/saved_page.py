@@ -27,7 +27,7 @@ from canvass.browser.questions import Refusal, bad_request
 from canvass.browser.runs import FOLDS, OpenRun, timeline_of
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import RunSource, marks_of
-from canvass.conformance.verdict import DivergenceClass
+from canvass.conformance.findings import DivergenceClass
 
 MAX_EVENTS: Final = 50_000
 """Most events of a whole run in a file; a browser reads all of them when it opens the file."""

@@ -15,8 +15,7 @@ from canvass.browser import api
 from canvass.browser.counterexamples import counterexample_of
 from canvass.browser.questions import Refusal
 from canvass.browser.sources import Lazy, Source, Store
-from canvass.distance.report import found_text
-from canvass.distance.search import Moment, SearchBounds, search
+from canvass.distance.search import Moment, SearchBounds, found_text, search
 from canvass.simulation.world import World, cut, length
 from canvass.spec.files import spec_root
 from canvass.tlc.errors import TlcError

@@ -29,8 +29,8 @@ from canvass.browser.runs import OpenRun
 from canvass.browser.sources import Lazy, Store
 from canvass.cluster.messages import Message, Vote, wire_name
 from canvass.conformance.diagnose import Difference, RefusedStep
+from canvass.conformance.findings import MESSAGE_CAUSALITY, Divergence, RunVerdict
 from canvass.conformance.report import CLASS_TEXTS, Case, make_case, problem_of
-from canvass.conformance.verdict import MESSAGE_CAUSALITY, Divergence, RunVerdict
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
 from canvass.lanes.of_counterexample import value_text

@@ -32,7 +32,7 @@ from canvass.browser.tried_steps import Cluster, Start, rules_of, title_of, walk
 from canvass.browser.verdicts import RunSource
 from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.member import Input, ModuleState
-from canvass.conformance.operators import find_operator, guard_parts
+from canvass.conformance.diagnose import find_operator, guard_parts
 from canvass.distance.moments import UnknownState
 from canvass.graph.predicate import evaluate
 from canvass.graph.values import Columns, interned

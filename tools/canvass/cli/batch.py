@@ -16,7 +16,7 @@ from canvass.cli.batch_verify import Request
 from canvass.cli.batch_verify import verify as verify_due
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, write_json, write_text
-from canvass.corpus.engine import EngineName
+from canvass.corpus.spark_session import EngineName
 
 if TYPE_CHECKING:
     from canvass.corpus.storage import Place
@@ -101,9 +101,8 @@ def verify(
 
     canvass batch verify s3://lake/runs --append s3://lake/verdicts
     """
-    from canvass.corpus.report import to_text
+    from canvass.corpus.report import exit_code, new_clusters, to_text
     from canvass.corpus.storage import place_of
-    from canvass.corpus.summary import exit_code, new_clusters
 
     only_new = fail_on is FailOn.NEW
     if out is None and append is None:

@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from canvass.cli.output import CommandError, json_text
-from canvass.corpus.engine import EngineName, choose_engine
+from canvass.corpus.spark_session import EngineName, choose_engine
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.cli.output import Stages
-    from canvass.corpus.job import CorpusJob
+    from canvass.corpus.job import CorpusJob, ProcessEngine
     from canvass.corpus.plan import Unit
-    from canvass.corpus.process_engine import ProcessEngine
+    from canvass.corpus.report import Identity, Summary
     from canvass.corpus.spark_engine import SparkEngine
     from canvass.corpus.storage import Place
-    from canvass.corpus.summary import Identity, Summary
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def verify(request: Request) -> tuple[Summary, set[Identity] | None]:
     from canvass.cli.output import Stages
     from canvass.corpus.history import History, checker_version, make_stamp
     from canvass.corpus.job import REPORT_TABLES, make_results_folder
-    from canvass.corpus.summary import EarlierUnit, empty_summary, summarise
+    from canvass.corpus.report import EarlierUnit, empty_summary, summarise
     from canvass.steps.answers import spec_digest
 
     due, earlier, known = list_corpora(request), list[EarlierUnit](), None
@@ -93,8 +92,7 @@ def verify(request: Request) -> tuple[Summary, set[Identity] | None]:
 
 
 def _write_report(summary: Summary, out: Place, known: set[Identity] | None) -> None:
-    from canvass.corpus.report import REPORT_FILE, to_html
-    from canvass.corpus.summary import SUMMARY_FILE, new_clusters
+    from canvass.corpus.report import REPORT_FILE, SUMMARY_FILE, new_clusters, to_html
 
     new = None if known is None else new_clusters(summary, known)
     page = to_html(summary, new, out if isinstance(out, Path) else None)
@@ -149,7 +147,7 @@ def _engine(
     chosen, reason = choose_engine(units, request.master, request.engine)
     progress.stage(reason or f"starting {chosen.value}")
     if chosen is EngineName.PROCESS:
-        from canvass.corpus.process_engine import ProcessEngine
+        from canvass.corpus.job import ProcessEngine
 
         yield ProcessEngine()
         return
@@ -158,4 +156,6 @@ def _engine(
     with open_session(request.master) as session, one_line_failures():
         from canvass.corpus.spark_engine import SparkEngine
 
-        yield SparkEngine(session)
+        engine = SparkEngine(session)
+        yield engine
+        engine.release()  # The session may have been there before, and may go on.

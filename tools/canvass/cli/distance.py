@@ -25,20 +25,12 @@ from canvass.cli.output import (
     complain,
     write_json,
 )
-from canvass.distance.report import (
-    PROPERTY,
-    DistanceReport,
-    MomentReport,
-    counted_text,
-    distance_text,
-    faults_text,
-)
 from canvass.spec.files import spec_root
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
     from canvass.distance.moments import RunMoments
-    from canvass.distance.search import Distance, Moment, SearchBounds
+    from canvass.distance.search import Distance, Moment, MomentReport, SearchBounds
     from canvass.models.counterexample import Counterexample
 
 _SPAN: Final = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)(ms|s|m)", re.ASCII)
@@ -225,7 +217,7 @@ class _Searcher:
 
     def search(self, at: _At) -> tuple[Distance, MomentReport]:
         """Search from one moment."""
-        from canvass.distance.search import search
+        from canvass.distance.search import MomentReport, search
 
         moment = at.moment.without_repeats()
         small, back = moment.small()
@@ -277,7 +269,7 @@ def _search(
             if every is None:
                 _show(root, found, report.positions, diagram=diagram)
     if output is Format.JSON:
-        from canvass.distance.search import MAX_CRASHES
+        from canvass.distance.search import MAX_CRASHES, PROPERTY, DistanceReport
 
         kept = {"steps": bounds.steps, "crashes": MAX_CRASHES, "seconds": bounds.seconds}
         write_json(DistanceReport(source, PROPERTY, kept, reports))
@@ -298,7 +290,9 @@ def _time(report: MomentReport) -> str:
 
 
 def _line(report: MomentReport) -> str:
-    text = distance_text(report)
+    from canvass.distance.search import counted_text, found_text
+
+    text = found_text(report) + counted_text(report)
     if report.under_way:
         text += f"; {counted(report.under_way, 'message')} under way"
     counts = f"{report.states:,} states, {report.seconds:.1f} s"
@@ -310,6 +304,8 @@ def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
 
     Then come moments without a violation in reach at which reported positions are counted too far.
     """
+    from canvass.distance.search import counted_text, faults_text
+
     near = sorted(
         (one for one in reports if one.steps is not None),
         key=lambda one: (sum(one.faults.values()), one.steps),

@@ -24,10 +24,9 @@ from canvass.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from canvass.aeron_driver.compilation import ClassPath, Driver
     from canvass.aeron_driver.drivable import GraphSteps
-    from canvass.aeron_driver.driving import Observer, Steps
-    from canvass.aeron_driver.report import DriveReport, Part
+    from canvass.aeron_driver.driver import ClassPath, Driver
+    from canvass.aeron_driver.driving import DriveReport, Observer, Part, Steps
     from canvass.graph.artifact import Graph
 
 
@@ -75,7 +74,7 @@ def drive(
     Exit code 0: all steps are equal, or a reviewed class explains the difference. 1: other steps
     differ. 2: the driver could not run. 130: interrupted.
     """
-    from canvass.aeron_driver.compilation import ClassPath, compile_driver
+    from canvass.aeron_driver.driver import ClassPath, compile_driver
     from canvass.steps.answers import default_cache
 
     if (graph is None) == (not trace):
@@ -141,8 +140,13 @@ def _drive(driver: Driver, graph: Graph, *, disabled: bool, seed: int | None) ->
     import numpy as np
 
     from canvass.aeron_driver.drivable import GraphSteps
-    from canvass.aeron_driver.driving import Outcomes, disabled_steps, drive_varied, edge_steps
-    from canvass.aeron_driver.report import DriveReport
+    from canvass.aeron_driver.driving import (
+        DriveReport,
+        Outcomes,
+        disabled_steps,
+        drive_varied,
+        edge_steps,
+    )
 
     steps = GraphSteps(graph)
     different = []

@@ -74,7 +74,7 @@ def coverage(
     """Show which steps of a member's graph some runs take, and which they never take."""
     import numpy as np
 
-    from canvass.conformance.verdict import Verdict
+    from canvass.conformance.findings import Verdict
     from canvass.conformance.verify import read_and_check, units_of
     from canvass.graph.artifact import MemberView, open_graph, open_keys
     from canvass.graph.open import open_view

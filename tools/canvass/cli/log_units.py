@@ -15,7 +15,7 @@ import msgspec
 from canvass.cli.options import PathKind, kind_of
 
 if TYPE_CHECKING:
-    from canvass.conformance.verdict import CorpusVerdict, RunVerdict
+    from canvass.conformance.findings import CorpusVerdict, RunVerdict
     from canvass.conformance.verify import Unit
 
 _LOGS: Final = {PathKind.LOGS, PathKind.LOG_FILE, PathKind.LOG_FOLDERS, PathKind.FOLDER}

@@ -54,7 +54,7 @@ def replay(
     Exit code 0: each trace is a behaviour. 1: one is not. 2: one cannot be read. 3: the graph lacks
     states or steps that could explain a line.
     """
-    from canvass.conformance.verdict import EXIT_CODES, WORST_FIRST
+    from canvass.conformance.findings import EXIT_CODES, WORST_FIRST
     from canvass.graph.open import open_view
     from canvass.replay.lines import traces_in
     from canvass.replay.report import replay_all

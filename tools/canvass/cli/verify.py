@@ -18,7 +18,7 @@ from canvass.cli.output import EXIT_ERROR, emit, write_file, write_text
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import RefusedStep
-    from canvass.conformance.verdict import CorpusVerdict, RunVerdict
+    from canvass.conformance.findings import CorpusVerdict, RunVerdict
     from canvass.conformance.verify import Unit
     from canvass.explanation.explanation import Explanation
     from canvass.explanation.risks import RiskReport
@@ -103,7 +103,7 @@ def verify(
     if html is not None:
         write_file(html, _page(found, lookup, html.parent))
     if output is VerifyFormat.JUNIT:
-        from canvass.conformance.documents import to_junit
+        from canvass.conformance.report import to_junit
 
         write_text(to_junit(found))
     else:
@@ -139,8 +139,7 @@ def _checked(units: list[Unit], lookup: StepLookup, engine: Engine) -> CorpusVer
 def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
     """Draw the page of the divergences; its links are relative to its folder."""
     from canvass.cli.log_units import as_given, run_given
-    from canvass.conformance.documents import to_html
-    from canvass.conformance.report import make_cases
+    from canvass.conformance.report import make_cases, to_html
     from canvass.explanation.explanation import sections
 
     cases = make_cases(found.runs, lookup, MAX_REPORTS)
@@ -169,7 +168,7 @@ def _hazards(run: RunVerdict) -> list[RiskReport]:
 
     None are given unless the first divergence of the run is a violated safety property.
     """
-    from canvass.conformance.verdict import DivergenceClass
+    from canvass.conformance.findings import DivergenceClass
     from canvass.explanation.risks import shown_hazards
 
     if run.divergences[0].kind is not DivergenceClass.SAFETY_PROPERTY:

@@ -1,6 +1,6 @@
 package io.aeron.cluster;
 
-/** The places of all cells in a request and in an answer; {@code stream.py} defines the same. */
+/** The places of all cells in a request and in an answer; {@code driver.py} defines the same. */
 final class Cells {
     final int members;
     final int logCapacity;

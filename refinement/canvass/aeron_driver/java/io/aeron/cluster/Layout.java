@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The meaning of the stream's cells, as {@code stream.py} writes it: one line for each list, its name first.
+ * The meaning of the stream's cells, as {@code driver.py} writes it: one line for each list, its name first.
  */
 final class Layout {
     private final Map<String, List<List<String>>> lines = new HashMap<>();
