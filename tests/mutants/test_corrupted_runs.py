@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.selftest import RUNS
+from canvass.cli.doctor import RUNS
 from canvass.cluster.rules import Rules
 from canvass.conformance.findings import Verdict
 from canvass.conformance.verify import check_units

@@ -24,7 +24,7 @@ def test_each_stage_of_a_job_is_shown_with_how_far_it_is(
             assert not isinstance(words, str)
             details[self._stage] = words(2.0)
 
-    monkeypatch.setattr("canvass.cli.output.Stages", Recorded)
+    monkeypatch.setattr("canvass.cli.batch.Stages", Recorded)
     monkeypatch.setattr(HERE, "events", 0)  # This process may have checked others before.
     corpus = record_runs(tmp_path / "corpus", 2, 40)
     words = ["batch", "verify", str(corpus), "--out", str(tmp_path / "out")]

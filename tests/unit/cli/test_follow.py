@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from canvass.cli import follow
-from canvass.cli.explain import show
-from canvass.cli.follow import ExitOn, Follower
+from canvass.cli import explain as explaining
+from canvass.cli.explain import ExitOn, Follower
 from canvass.explanation.changes import Changes
 from canvass.explanation.explanation import explain
 from canvass.explanation.reading import read
@@ -32,7 +31,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "TICK_S", 0.0)
+    monkeypatch.setattr(explaining, "TICK_S", 0.0)
 
 
 def stamp(line: str) -> float:
@@ -78,7 +77,7 @@ class Following:
     def __init__(self, folder: Path, exit_on: ExitOn = ExitOn.NEVER) -> None:
         self.out = io.StringIO()
         console = Console(file=self.out, width=1000, soft_wrap=True, markup=False)
-        self.follower = Follower(folder, {}, exit_on, Changes(), show, console)
+        self.follower = Follower(folder, {}, exit_on, Changes(), console)
 
     def look(self) -> tuple[bool, list[str]]:
         """Look once; give whether that ends the command, and the lines that it printed."""

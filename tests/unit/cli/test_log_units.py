@@ -6,7 +6,7 @@ import gzip
 import shutil
 from pathlib import Path
 
-from canvass.cli.log_units import import_units
+from canvass.cli.verify import import_units
 from canvass.traces.aeron_log.logs import logs_below
 from canvass.traces.errors import TraceError
 from canvass.traces.run import RunFolder

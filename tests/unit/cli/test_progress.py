@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli import graph_query
+from canvass.cli import graph
 from canvass.cli.output import Stages
 from canvass.cluster.rules import Rules
 from canvass.conformance.verify import check_units
@@ -128,8 +128,8 @@ def test_long_work_is_measured_from_its_first_call(
 ) -> None:
     """Earlier work, such as that of TLC, does not count."""
     now = 0.0
-    monkeypatch.setattr(graph_query, "monotonic", lambda: now)
-    report = graph_query.progress("read {:,} states and {:,} edges")
+    monkeypatch.setattr(graph, "monotonic", lambda: now)
+    report = graph.progress_line("read {:,} states and {:,} edges")
     for now, read in ((100.0, 1), (100.5, 7), (100.0 + 60, 1_234)):  # noqa: B007 - the clock reads it
         report(read, 2 * read)
 

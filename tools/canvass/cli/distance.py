@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
+from canvass.cli.check import export as export_counterexamples
+from canvass.cli.check import need_export_target, show_counterexample
 from canvass.cli.options import Output, PathKind, kind_of, named_step, need_runs
 from canvass.cli.output import (
     EXIT_ERROR,
@@ -192,7 +194,6 @@ def distance(
 
     canvass distance RUN --every 1s --format json > distance.json
     """
-    from canvass.cli.counterexample import need_export_target
     from canvass.distance.search import SearchBounds
 
     if diagram and output is Format.JSON:
@@ -252,8 +253,6 @@ def _search(
     export: Path | None,
 ) -> int:
     """Search from each moment, write the results, and return the exit code."""
-    from canvass.cli.counterexample import export as export_counterexamples
-
     root, bounds = searcher.root, searcher.bounds
     reports: list[MomentReport] = []
     failed = False
@@ -330,8 +329,6 @@ def _counterexample(root: Path, found: Distance) -> Counterexample:
 
 
 def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: bool) -> None:
-    from canvass.cli.counterexample import show_counterexample
-
     if found.violation is None:
         return
     shown = _counterexample(root, found)

@@ -1,6 +1,9 @@
-"""``canvass doctor``: check that what canvass needs is installed; print a fix for each problem.
+"""``canvass doctor`` and ``canvass selftest``: is canvass itself in order?
 
-The command only reads. TLC's version comes from the jar itself, not from a table.
+`doctor` checks that what canvass needs is installed, and prints a fix for each problem. It only
+reads. TLC's version comes from the jar itself, not from a table. `selftest` checks the checker, by
+corrupted runs that it must reject. `canvass.selftest` does the work; here are its command line and
+report.
 """
 
 from __future__ import annotations
@@ -8,17 +11,20 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from importlib import metadata
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import typer
 
-from canvass.cli.output import EXIT_ERROR, show
+from canvass.cli.options import Output
+from canvass.cli.output import EXIT_ERROR, EXIT_OK, EXIT_UNEXPECTED, Format, Stages, emit, show
 from canvass.version import DISTRIBUTION, EXTRAS, VERSION, install_command
 
 _BANNER_TIMEOUT_S: Final = 60
@@ -187,8 +193,9 @@ def _problem(subject: str, error: Exception) -> Prerequisite:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the sub-command."""
+    """Add the sub-commands."""
     app.command("doctor")(doctor)
+    app.command("selftest")(selftest)
 
 
 def doctor() -> None:
@@ -200,3 +207,34 @@ def doctor() -> None:
     show("doctor", findings=findings)
     if any(one.status is Status.PROBLEM for one in findings):
         raise typer.Exit(EXIT_ERROR)
+
+
+RUNS: Final = 1_008
+"""A multiple of the number of corruptions: each gets the same number of runs."""
+
+
+def selftest(
+    runs: Annotated[
+        int, typer.Option(min=16, help="Number of good runs and of corrupted runs.")
+    ] = RUNS,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Check the checker: it must reject corrupted runs for the right reason.
+
+    Runs of a simulated cluster must conform, and runs that are corrupted in sixteen ways must be
+    rejected for the right reason. TLC confirms each step of these verdicts.
+
+    Exit code 0: everything was found. 1: a verdict is wrong. 2: TLC could not run.
+    130: interrupted.
+    """
+    from canvass.selftest.runs import check_runs, make_report
+
+    began_s = time.monotonic()
+    with (
+        Stages(each=True) as stages,
+        tempfile.TemporaryDirectory(prefix="canvass-selftest-") as root,
+    ):
+        found = check_runs(Path(root), good=runs, corrupted=runs, progress=stages.stage)
+    report = make_report(found, time.monotonic() - began_s)
+    emit(output, report, "selftest")
+    raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)

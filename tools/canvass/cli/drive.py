@@ -16,6 +16,7 @@ from canvass.cli.options import Output, need_runs
 from canvass.cli.output import (
     EXIT_OK,
     EXIT_UNEXPECTED,
+    CheckProgress,
     CommandError,
     Format,
     Stages,
@@ -122,7 +123,6 @@ def _drive_runs(driver: Driver, paths: list[Path], output: Format) -> int:
 
 def _graph(name: str, cache: Path) -> Graph:
     """Open the folder of a graph, or build the graph of a model."""
-    from canvass.cli.output import CheckProgress
     from canvass.graph.artifact import open_graph
     from canvass.graph.build import cached_graph, load_model, models
 

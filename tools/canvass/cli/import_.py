@@ -17,6 +17,7 @@ from canvass.cli.output import (
     EXIT_UNEXPECTED,
     CommandError,
     Format,
+    Stages,
     emit,
     names_not_read,
 )
@@ -103,7 +104,6 @@ def import_(
     """
     assert kind == KIND
     need_logs(logs)
-    from canvass.cli.output import Stages
     from canvass.traces.aeron_log.log_vocabulary import events_named
     from canvass.traces.alignment import importer
     from canvass.traces.timeouts import beside, note_timeouts

@@ -37,7 +37,7 @@ COMMAND_MODULES = {
     "doctor": "canvass.cli.doctor",
     "check": "canvass.cli.check",
     "distance": "canvass.cli.distance",
-    "prove": "canvass.cli.prove",
+    "prove": "canvass.cli.check",
     "import": "canvass.cli.import_",
     "verify": "canvass.cli.verify",
     "explain": "canvass.cli.explain",
@@ -45,12 +45,12 @@ COMMAND_MODULES = {
     "trace": "canvass.cli.trace",
     "browse": "canvass.cli.browse",
     "batch": "canvass.cli.batch",
-    "simulate": "canvass.cli.simulate",
+    "simulate": "canvass.cli.run",
     "run": "canvass.cli.run",
     "graph": "canvass.cli.graph",
-    "replay": "canvass.cli.replay",
+    "replay": "canvass.cli.graph",
     "drive": "canvass.cli.drive",
-    "selftest": "canvass.cli.selftest",
+    "selftest": "canvass.cli.doctor",
 }
 """The sub-commands, in the order of ``canvass --help``, and the modules that register them."""
 MAX_SIZE_DIGITS: Final = 4

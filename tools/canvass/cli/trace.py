@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from canvass.cli.options import RunId, existing, named_step
-from canvass.cli.output import CommandError, typed, write_text
+from canvass.cli.options import RunId, existing, named_step, need_runs
+from canvass.cli.output import CommandError, Stages, lane_width, print_lines, typed, write_text
+from canvass.cli.verify import import_units
 from canvass.traces.counts import counted
 
 if TYPE_CHECKING:
@@ -80,8 +81,6 @@ def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path,
     TraceError
         If a run is malformed.
     """
-    from canvass.cli.log_units import import_units
-    from canvass.cli.options import need_runs
     from canvass.traces.errors import TraceError
     from canvass.traces.parquet import DatasetFile
     from canvass.traces.run import RunFolder
@@ -135,7 +134,6 @@ def shrink(
 
     canvass trace shrink RUN --out small && canvass trace show small
     """
-    from canvass.cli.output import Stages
     from canvass.conformance import shrink as shrinking
     from canvass.conformance.diagnose import load
     from canvass.conformance.verify import check_units, make_lookup
@@ -189,7 +187,6 @@ def convert(
 
     canvass trace convert my-corpus my-data-set
     """
-    from canvass.cli.options import need_runs
     from canvass.traces.parquet import write_dataset
     from canvass.traces.run import Corpus
     from canvass.traces.streams import written_aside
@@ -276,7 +273,6 @@ def show(
 
 
 def _draw(diagram: Diagram, *, contents: bool) -> None:
-    from canvass.cli.output import lane_width, print_lines
     from canvass.lanes.model import Fate
     from canvass.lanes.text import TextLanes
 

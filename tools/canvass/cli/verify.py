@@ -1,20 +1,26 @@
 """``canvass verify``: check runs against the spec.
 
-This module has the command line, the progress and the output; `canvass.conformance` checks.
+This module has the command line, the progress and the output; `canvass.conformance` checks. Event
+logs are runs, too: they are imported for one command, whose output names the logs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import atexit
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+import msgspec
 import typer
 
 from canvass.cli.options import Cache, Graphs, Page, PathKind, kind_of, need_runs
-from canvass.cli.output import EXIT_ERROR, emit, write_file, write_text
+from canvass.cli.output import EXIT_ERROR, Stages, emit, typed, write_file, write_text
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import RefusedStep
@@ -88,7 +94,6 @@ def verify(
     """
     runs = [path for path in paths if kind_of(path) is not PathKind.LOG_FILE]
     need_runs(runs, "canvass verify", logs=True)
-    from canvass.cli.log_units import as_given, import_units
     from canvass.conformance.report import to_report
     from canvass.conformance.verify import make_lookup
 
@@ -109,14 +114,13 @@ def verify(
     else:
         refused = _refused(found.runs, lookup)
         values = _values(found, refused) if output is VerifyFormat.HUMAN else {}
-        record = to_report(as_given(found), refused)
+        record = to_report(_as_given(found), refused)
         emit(output, record, "verify", **values)
     raise typer.Exit(found.exit_code)
 
 
 def _checked(units: list[Unit], lookup: StepLookup, engine: Engine) -> CorpusVerdict:
     """Check units with an engine, and show the progress."""
-    from canvass.cli.output import Stages
     from canvass.conformance.verify import check_units
 
     with Stages() as stages:
@@ -138,25 +142,23 @@ def _checked(units: list[Unit], lookup: StepLookup, engine: Engine) -> CorpusVer
 
 def _page(found: CorpusVerdict, lookup: StepLookup, folder: Path) -> str:
     """Draw the page of the divergences; its links are relative to its folder."""
-    from canvass.cli.log_units import as_given, run_given
     from canvass.conformance.report import make_cases, to_html
     from canvass.explanation.explanation import sections
 
     cases = make_cases(found.runs, lookup, MAX_REPORTS)
-    named = [replace(case, run=run_given(case.run)) for case in cases]
+    named = [replace(case, run=_run_given(case.run)) for case in cases]
     alone = len(found.runs) == 1 and found.exit_code != EXIT_ERROR
     who_led = _explanation(found.runs[0]) if alone else None
-    return to_html(as_given(found), named, [] if who_led is None else [sections(who_led)], folder)
+    return to_html(_as_given(found), named, [] if who_led is None else [sections(who_led)], folder)
 
 
 def _explanation(run: RunVerdict) -> Explanation | None:
     """Explain leaders and elections of a run of bounded size, from its logs if these were given."""
-    from canvass.cli.log_units import run_given
     from canvass.explanation.explanation import explain
     from canvass.explanation.reading import read, read_each
     from canvass.traces.run import RUN_FILE
 
-    folder, given = Path(run.path), Path(run_given(run).path)
+    folder, given = Path(run.path), Path(_run_given(run).path)
     if not 0 < run.events <= _MAX_EXPLAINED or not (folder / RUN_FILE).is_file():
         return None
     clusters = [] if given == folder else list(read_each(given).values())
@@ -192,8 +194,6 @@ def _refused(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[RefusedStep
 
 def _values(found: CorpusVerdict, refused: Sequence[RefusedStep]) -> dict[str, object]:
     """Give the values that the template uses besides the verdicts."""
-    from canvass.cli.log_units import run_given
-    from canvass.cli.output import typed
     from canvass.conformance import report
 
     runs = found.runs
@@ -201,8 +201,8 @@ def _values(found: CorpusVerdict, refused: Sequence[RefusedStep]) -> dict[str, o
     return {
         "runs": runs,
         "notes": report.notes(found),
-        "names": report.run_names([run_given(run) for run in runs]),
-        "given": run_given,
+        "names": report.run_names([_run_given(run) for run in runs]),
+        "given": _run_given,
         "command": typed(),
         "wrong": list(zip(wrong, map(report.divergence_lines, refused), strict=False)),
         "hidden": len(wrong) - len(refused),
@@ -210,3 +210,63 @@ def _values(found: CorpusVerdict, refused: Sequence[RefusedStep]) -> dict[str, o
         "hazards": _hazards,
         "report": report,
     }
+
+
+_LOGS: Final = {PathKind.LOGS, PathKind.LOG_FILE, PathKind.LOG_FOLDERS, PathKind.FOLDER}
+
+
+_imported: Final[dict[str, str]] = {}
+"""The logs of each imported run."""
+
+
+def _as_given(found: CorpusVerdict) -> CorpusVerdict:
+    """Replace the paths of imported runs, which end with the process, by those of their logs."""
+    return msgspec.structs.replace(found, runs=tuple(map(_run_given, found.runs)))
+
+
+def _run_given(run: RunVerdict) -> RunVerdict:
+    """Name the logs that a run was imported from, if it was."""
+    return msgspec.structs.replace(run, path=_imported.get(run.path, run.path))
+
+
+def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
+    """Give the units of paths; event logs are imported first.
+
+    The imported runs are deleted when the process ends. A file without any line of a cluster's
+    member is left out. For logs that cannot be imported, an error takes the place of the unit.
+    """
+    from canvass.conformance.verify import units_of
+
+    below: dict[Path, list[tuple[str, Path]]] = {path: [] for path in paths}
+    for path, found in below.items():
+        if kind_of(path) in _LOGS and not any(path.glob("*/run.json")):
+            from canvass.traces.aeron_log.logs import logs_below
+
+            found += logs_below(path)
+    yield from units_of(path for path, found in below.items() if not found)
+    taken = set[str]()
+    for found in filter(None, below.values()):
+        from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+        from canvass.traces.alignment.alignment import ImportFault, NoMember
+        from canvass.traces.alignment.importer import import_clusters
+        from canvass.traces.errors import Code, TraceError
+
+        scratch = Path(tempfile.mkdtemp(prefix="canvass-logs-"))
+        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+        for name, log in found:
+            name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).lstrip("-_.")[:100] or "log"
+            while name in taken:
+                name += "-"
+            taken.add(name)
+            try:
+                for run in import_clusters([log], scratch / name):
+                    _imported[str(run)] = str(log)
+                    yield run
+            except NoMember:
+                continue
+            except ImportFault as fault:
+                yield TraceError(Code.BAD_VALUE, str(log), 0, 0, str(fault))
+            except AeronLogError as error:
+                if error.code not in (LogCode.NOT_A_LOG, LogCode.NO_LOG):
+                    place = (error.file, error.line, error.column)
+                    yield TraceError(Code.BAD_VALUE, *place, error.reason)
