@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from canvass.browser import api, api_runs
+from canvass.browser import api
 from canvass.cluster.messages import Record
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "tools/canvass/browser/ui/src/api/types.ts"
@@ -66,11 +66,8 @@ def render() -> str:
 
 def structs() -> Iterator[type[msgspec.Struct]]:
     """Give the Structs in the order of their definitions or first imports."""
-    found: dict[type[msgspec.Struct], None] = {}
-    for module in (api_runs, api):
-        for value in vars(module).values():
-            if inspect.isclass(value) and issubclass(value, msgspec.Struct):
-                found[value] = None
+    classes = filter(inspect.isclass, vars(api).values())
+    found = dict.fromkeys(one for one in classes if issubclass(one, msgspec.Struct))
     del found[Record]
     yield from found
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from canvass.browser import api
-from canvass.browser.limits import CHECKED_RUNS
+from canvass.browser.opening import CHECKED_RUNS
 from canvass.browser.reports import PAGE, UNCHECKED
 from support.browse import MANY, Asked, serving, write_corpus
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from canvass.browser import api
-from canvass.browser.limits import TEXT_CHARS
+from canvass.browser.questions import TEXT_CHARS
 from canvass.cluster.rules import Rules
 from canvass.selftest.runs import record_run
 from support.browse import Asked, Reply, serving

@@ -12,7 +12,6 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.browser import api
-from canvass.browser.api_runs import FirstDivergence
 from canvass.browser.verdicts import Checked
 from canvass.conformance.verify import check_units
 from canvass.explanation.explanation import explain
@@ -96,7 +95,7 @@ def test_an_imported_run_names_the_releases_that_wrote_its_logs(
     assert server.get(api.RunView, "/run/good").releases == ()
 
 
-def divergence(server: Asked) -> FirstDivergence:
+def divergence(server: Asked) -> api.FirstDivergence:
     """The divergence of the bad run."""
     found = settled(server, "bad").divergence
     assert found is not None

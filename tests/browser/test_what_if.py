@@ -16,14 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from canvass.browser import api, tlc_questions
-from canvass.browser.choices import choices, moment_of, tree_of
+from canvass.browser import api, what_if
+from canvass.browser.choices import Start, choices, moment_of, rules_of, tree_of, walk
 from canvass.browser.counterexamples import read_counterexample
 from canvass.browser.questions import Refusal
 from canvass.browser.sources import Store
-from canvass.browser.tlc_questions import THREAD, TlcQuestions
 from canvass.browser.tried_exports import script
-from canvass.browser.tried_steps import Start, rules_of, walk
+from canvass.browser.what_if import THREAD, TlcQuestions
 from canvass.conformance.findings import Verdict
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
@@ -210,7 +209,7 @@ def test_tlc_works_on_one_question_at_a_time_and_what_failed_begins_again(
         failure = "no Java" if len(begun) == 1 else ""
         return Distance(moment.label, None, {}, 4, 9, 0.0, complete=True, failure=failure)
 
-    monkeypatch.setattr(tlc_questions, "search", searched)
+    monkeypatch.setattr(what_if, "search", searched)
     first, second = RunMoments(good_run).moments([3, 60])
     questions = TlcQuestions(Store())
 

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.browser.labels import MAX_CHANGES, label_of, labels_of, tree_changes
-from canvass.browser.limits import LABEL_CHARS, TEXT_CHARS, TREE_ITEMS, bounded, encoded, shortened
+from canvass.browser.questions import (
+    LABEL_CHARS,
+    TEXT_CHARS,
+    TREE_ITEMS,
+    bounded,
+    encoded,
+    shortened,
+)
 from canvass.lanes.of_counterexample import value_text
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)

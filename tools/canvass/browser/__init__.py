@@ -1,8 +1,10 @@
 """``canvass browse``: a page on state graphs, runs, reports and counterexamples, and its server.
 
-`opening` turns paths into sources, `sources` keeps them. `app` has the table of routes;
-`graph_routes` and `run_routes` read the arguments of each question and answer it. `api` defines the
-form of all answers, `limits` their size. `access` refuses requests that do not come from the page.
+`opening` turns paths into sources, `sources` keeps them. `app` has the table of routes. The routes
+read the arguments of each question and answer it: `app` those on runs, reports and counterexamples,
+`graphs` those on graphs, `what_if` those on steps that were not taken. `api` defines the form of
+all answers, `questions` that of all questions, and limits for both. `access` refuses requests that
+do not come from the page.
 The page is built from ``ui/``.
 
 Requests of one browser come in; trees, texts and their places in a drawing go out. The package must

@@ -1,8 +1,8 @@
-"""The server's answers, as Structs: the only definition of the page's data, under one name.
+"""The server's answers, as Structs: the only definition of the page's data.
 
-Answers about graphs, reports and counterexamples are here; those about runs are in `api_runs`.
-``tools/generate_api_types.py`` writes the page's TypeScript types from them. Nothing is computed
-here.
+First the common part of all answers, then the answers about runs, graphs, reports and
+counterexamples. ``tools/generate_api_types.py`` writes the page's TypeScript types from them.
+Nothing is computed here.
 """
 
 from __future__ import annotations
@@ -11,17 +11,394 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType, field
 
-from canvass.browser.api_runs import *  # noqa: F403 - all of them, under one name
-from canvass.browser.api_runs import Lanes
 from canvass.cluster.messages import Record
-from canvass.conformance.diagnose import Operator
+from canvass.conformance.diagnose import Difference, Operator
+from canvass.conformance.findings import Divergence
 from canvass.corpus.report import (  # noqa: F401 - for the page's types
     DivergenceClassSummary,
     EarlierUnit,
     Listed,
     Summary,
 )
+from canvass.explanation.elections import ElectionReport
+from canvass.explanation.evidence import Evidence, Sentence  # noqa: F401 - for the page's types
+from canvass.explanation.leaderships import Leadership
+from canvass.explanation.phases import (  # noqa: F401 - for the page's types
+    BallotReport,
+    PhaseReport,
+    VoteReport,
+)
+from canvass.explanation.risks import RiskReport
+from canvass.explanation.stuck import StuckReport
+from canvass.lanes import model
+from canvass.lanes.model import LaneMessage
 from canvass.lanes.of_run import FieldChange
+from canvass.traces.schema import Fact
+
+Kind = Literal["graph", "run", "corpus", "report", "counterexample"]
+
+
+class Problem(Record, frozen=True):
+    """The error of a request."""
+
+    code: str
+    message: str
+    column: int | UnsetType = UNSET
+    """Place of the error in an expression, from 1."""
+
+
+class Failure(Record, frozen=True):
+    """The body of an answer that is an error."""
+
+    error: Problem
+
+
+class SourceInfo(Record, frozen=True):
+    """An opened source: a graph, run, corpus, report or counterexample."""
+
+    id: str
+    kind: Kind
+    title: str
+    detail: str
+
+
+class Session(Record, frozen=True):
+    """All opened sources."""
+
+    sources: tuple[SourceInfo, ...]
+
+
+class Receipt(Record, frozen=True):
+    """A received message that no member sent, and the nearest message that was sent."""
+
+    received: str
+    nearest: str
+    nearest_event: int | None
+    rows: tuple[Difference, ...]
+    """Fields in which the two differ: ``observed`` as received, ``allowed`` as sent."""
+
+
+class HazardPage(Record, frozen=True):
+    """The project's page on a hazard of the protocol."""
+
+    name: str
+    lines: tuple[str, ...]
+    """Markdown; the first line is the title."""
+
+
+class FirstDivergence(Record, frozen=True):
+    """The first divergence of a run, with its explanation."""
+
+    member: int
+    step: int
+    event_number: int
+    """Its place in the causal order."""
+    kind: str
+    name: str
+    """The action or the safety property."""
+    message: str
+    about: str
+    """The meaning of the kind, in a few words."""
+    changed: tuple[Difference, ...]
+    expected: tuple[Difference, ...]
+    """For the outcome that the core allows, if any, the fields that differ."""
+    enabled: tuple[str, ...]
+    failing: tuple[str, ...]
+    """Conjuncts of the action's guard that are false."""
+    operator: Operator | None
+    receipt: Receipt | None
+    hazards: tuple[str, ...]
+    """Hazards that lead to this divergence and that have a page."""
+    note: str
+    commands: tuple[str, ...]
+
+
+class RunPart(Record, frozen=True):
+    """The events around one, by their places in the causal order."""
+
+    start: int
+    at: int
+    """The event that they surround, at which the page opens."""
+    end: int
+    """The place after the last one."""
+
+
+class RunView(Record, frozen=True):
+    """A run with its verdict."""
+
+    id: str
+    run_id: str
+    title: str
+    revision: str
+    releases: tuple[str, ...]
+    """The releases that wrote the logs of an imported run, then what limits the revision."""
+    verdict: str | None
+    """Null while the run is checked, or if it could not be checked."""
+    checking: bool
+    note: str
+    """Why there is no verdict or explanation; of a run without divergence, what is missing."""
+    not_checked: tuple[str, ...]
+    """Safety properties that were not checked, as steps or the start of the run are unknown."""
+    checked_in_part: tuple[str, ...]
+    """Safety properties that were checked only on the known part of the logs."""
+    divergence: FirstDivergence | None
+    divergences: tuple[Divergence, ...]
+    facts: tuple[Fact, ...]
+    """The parts that are missing."""
+    members: int
+    events: int
+    part: RunPart | None = None
+    """The events whose lanes, steps and states a file has; null if it has all of them."""
+
+
+class LaneEvent(model.LaneEvent, frozen=True, kw_only=True):
+    """An event of a lane, with its place in the run."""
+
+    number: int
+    """Its place among the drawn events of the run, or of the part that a file has."""
+    election_state: str = ""
+    """Election state of the member after the event."""
+    time: str = ""
+    """Time of the event, in seconds of the member's own clock."""
+    since: str = ""
+    """Time since the previous step of the member."""
+    place: str = ""
+    """File and line of the log that show the event."""
+    origin: str = ""
+    """``OBSERVED`` or ``INFERRED`` in a run that was imported from logs, else empty."""
+    event: int = -1
+    """Its place in the causal order of the run; -1 in a counterexample."""
+    alike: str = ""
+    """The further events of the member that this box stands for, in words; may be empty."""
+
+
+class Lanes(Record, frozen=True):
+    """A window of swim lanes."""
+
+    lanes: tuple[str, ...]
+    events: tuple[LaneEvent, ...]
+    messages: tuple[LaneMessage, ...]
+    before: int
+    after: int
+    total: int
+    chosen: int = -1
+    """Number of the drawn event that stands for the requested one; -1 if none was requested."""
+    hidden: int = 0
+    """Events without a box of their own."""
+
+
+class InGraph(Record, frozen=True):
+    """The edge of a state graph that has the canonical form of a step."""
+
+    id: str
+    source: str
+    target: str
+    edge: int
+
+
+class SourceLine(Record, frozen=True):
+    """The lines of a log that a step prints."""
+
+    place: str
+    """File and line."""
+    lines: tuple[str, ...]
+    """The text of the lines; empty if the log was not found."""
+    left_out: int
+    """Further lines that the answer does not contain."""
+    observed: tuple[str, ...]
+    """Fields of the event that the lines show; all other fields are inferred."""
+    reason: str
+
+
+class StepView(Record, frozen=True):
+    """A step of a run."""
+
+    member: int
+    step: int
+    event_number: int
+    action: str
+    time: str
+    since: str
+    origin: str
+    """``OBSERVED`` or ``INFERRED`` in a run that was imported from logs, else empty."""
+    source: SourceLine | None
+    input: Any
+    sends: Any
+    before: dict[str, Any] | None
+    after: dict[str, Any]
+    changes: tuple[FieldChange, ...]
+    graph: InGraph | None
+    graph_pending: bool
+    """Whether the index of the graph is not ready yet: ask again for ``graph``."""
+    divergence: str
+    """The divergence at this step, in words; empty if there is none."""
+
+
+class Stretch(Record, frozen=True):
+    """Consecutive events for which a predicate holds."""
+
+    member: int
+    event: int
+    """Place of the first one in the causal order."""
+    last_event: int
+    action: str
+    time: str
+    lasted: str
+    """Time from the first to the last event."""
+    events: int
+    label: str
+    """The state after the first."""
+
+
+class RunFound(Record, frozen=True):
+    """The events of a run for which a predicate holds."""
+
+    count: int
+    """Stretches."""
+    events: int
+    shown: tuple[Stretch, ...]
+    hints: tuple[str, ...]
+    """If there are none: names and values of the predicate that occur in no state."""
+    fields: tuple[str, ...]
+    """The names that a predicate may use."""
+    actions: tuple[str, ...]
+    """The values of the field ``action``."""
+    of_cluster: bool = False
+    """Whether a stretch spans the events of all members; else those of one member."""
+
+
+class NextChange(Record, frozen=True):
+    """The next event that changes a field; null if there is none."""
+
+    event: int | None
+
+
+class MemberAt(Record, frozen=True):
+    """State of a member after an event."""
+
+    member: int
+    election_state: str
+    role: str
+    step: int
+    """Its last step so far, -1 if it has none."""
+    status: str
+    """``DOWN`` between its last event and a restart, ``ENDED`` after its last event; else empty."""
+    leads: int | None
+    """The term that the member leads; null if it does not lead."""
+
+
+class MembersAt(Record, frozen=True):
+    """States of all members after an event."""
+
+    members: tuple[MemberAt, ...]
+
+
+class Segment(Record, frozen=True):
+    """A member's election state, from an event to the member's next segment."""
+
+    start: int
+    """Place in the causal order."""
+    election_state: str
+    """Empty before the member's first step."""
+    role: str = ""
+    status: str = ""
+    """``DOWN`` between the member's last event and a restart, ``ENDED`` after its last event."""
+
+
+class LeaderBand(Record, frozen=True):
+    """A leadership of a member; times are those of its own clock."""
+
+    member: int
+    term: int
+    start: int
+    """Place in the causal order of the event that closed its election."""
+    end: int
+    """The place after its last event as leader."""
+    lasted: str
+    election_start: int
+    """Place of the first event of its election."""
+    election: str
+    """Duration of its election."""
+
+
+class TimeMark(Record, frozen=True):
+    """The time at a place of the causal order."""
+
+    number: int
+    time: str
+    """Seconds, by the clock of the member that has the event."""
+
+
+class MemberTimeline(Record, frozen=True):
+    """A member's election states over a run."""
+
+    id: int
+    segments: tuple[Segment, ...]
+
+
+class TimelineMark(Record, frozen=True):
+    """A restart, a fault, a gap or a divergence."""
+
+    number: int
+    member: int
+    kind: str
+    text: str
+
+
+class MemberLevels(Record, frozen=True):
+    """How a member's term, commit position and log change over a run; lists of equal length."""
+
+    member: int
+    numbers: tuple[int, ...]
+    """Places in the causal order."""
+    term: tuple[int, ...]
+    """The term that it leads or follows; -1 for none."""
+    commit: tuple[int, ...]
+    end: tuple[int, ...]
+    """The position at which its recorded log ends."""
+
+
+class RunTimeline(Record, frozen=True):
+    """Election states, leaderships and marks of a whole run."""
+
+    total: int
+    members: tuple[MemberTimeline, ...]
+    marks: tuple[TimelineMark, ...]
+    bands: tuple[LeaderBand, ...]
+    times: tuple[TimeMark, ...]
+    levels: tuple[MemberLevels, ...]
+    left_out: int
+    """Number of segments and marks at the end that the answer does not contain."""
+
+
+class EvidencePlace(Record, frozen=True):
+    """Where a line of evidence is."""
+
+    place: str
+    """File and line; for an imported run, those of the event log."""
+    event: int | None
+    """The place of its event in the causal order."""
+
+
+class ExplanationView(Record, frozen=True):
+    """The explanation of a run by `canvass explain`; of long lists, the last rows."""
+
+    summary: str
+    election_count: int
+    without_leader_ms: float | None
+    """Null if no line shows who led."""
+    leaderships: tuple[Leadership, ...]
+    interruptions: tuple[Sentence, ...]
+    elections: tuple[ElectionReport, ...]
+    stuck: tuple[StuckReport, ...]
+    risks: tuple[RiskReport, ...]
+    hazards: tuple[RiskReport, ...]
+    """One risk for each hazard that lines show, those that cost most first."""
+    missing: tuple[Sentence, ...]
+    places: dict[str, EvidencePlace]
+    """For the file and line of each evidence, with a colon between them."""
+    left_out: int
+    """Number of rows before these that the answer does not contain."""
 
 
 class GraphInfo(Record, frozen=True):

@@ -1,4 +1,6 @@
-"""The steps that may come next in a cluster of cores; conversions from and to TLA+ states.
+"""The steps that may come next in a cluster of cores, and the path of those that were tried.
+
+A start is a state of a cluster, from and to which TLA+ states are converted. A path names choices.
 
 The core decides which actions are enabled. Each action is tried with the inputs that it may read
 (`ACTION_INPUTS`). The values of an input are those of ``Cluster.tla``, except that a member always
@@ -8,21 +10,28 @@ step that neither changes nor sends anything is no choice, unless it receives a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, groupby, product
 from typing import Any, Final
 
 import msgspec
 
-from canvass.cluster.duty_cycle import ACTION_OF
+from canvass.browser.questions import bad_request
+from canvass.cluster.duty_cycle import ACTION_OF, Received
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.distance.search import Moment
-from canvass.lanes.of_counterexample import Tree
-from canvass.simulation.world import Log, Segment, World, append
+from canvass.graph import GraphError
+from canvass.graph.build import Model
+from canvass.lanes.of_counterexample import LOSE, Tree
+from canvass.simulation.world import Log, Segment, World, append, cut, length
+from canvass.spec.files import spec_root
+from canvass.tlc.config import parse_config
 from canvass.traces.actions import ACTION_INPUTS, Action
 
 LOST: Final = "lost"
@@ -209,6 +218,25 @@ def _log(terms: Iterable[int]) -> Log:
     return log
 
 
+def moment_after(start: Moment, world: World, label: str) -> Moment:
+    """Give the moment after the steps that were tried from a start; ``world`` is their result."""
+    committed = start.committed
+    for log, s in zip(world.logs, world.members, strict=True):
+        reached = min(s.commit_position, length(log))
+        if reached > length(committed):
+            committed = cut(log, reached)
+    return replace(
+        start,
+        members=tuple(world.members),
+        logs=tuple(world.logs),
+        under_way=tuple(
+            (i, j, one.message) for (i, j), queue in world.channels.items() for one in queue
+        ),
+        committed=committed,
+        label=label,
+    )
+
+
 def tree_of(world: World) -> Tree:
     """Give a cluster as a tree like that of a TLA+ state.
 
@@ -241,3 +269,87 @@ def _entries(log: Log, *, unit: bool) -> list[Any]:
     if unit:
         return [one.term for one in log for _ in range(one.start, one.end)]
     return [{"term": one.term, "start": one.start, "end": one.end} for one in log]
+
+
+_MODEL_NAME: Final = re.compile(r"\w{1,80}", re.ASCII)
+
+
+@dataclass
+class Cluster(World):
+    """A cluster whose recorded steps follow those of a run."""
+
+    begins_ns: int = 0
+
+    def time_ns(self, _i: int) -> int:
+        """Add a millisecond for each step, as the run's clocks after the event are not known."""
+        return self.begins_ns + 1_000_000 * len(self.steps)
+
+    def copy(self) -> Cluster:
+        """Give an independent copy of the cluster, which records nothing."""
+        found = Cluster(self.rules, self.event_length)
+        found.members, found.logs, found.up = [*self.members], [*self.logs], {*self.up}
+        found.channels = {pair: queue.copy() for pair, queue in self.channels.items()}
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A state from which steps are tried.
+
+    Parameters
+    ----------
+    title
+        The place of the state, for a person.
+    event_length
+        The length of an entry, in the unit of the cluster's positions.
+    """
+
+    moment: Moment
+    title: str
+    event_length: int
+
+    def cluster(self) -> Cluster:
+        """Give the cluster in this state.
+
+        A member counts as running if its state is that of a running process, even if its log ends.
+        """
+        moment = self.moment
+        found = Cluster(moment.rules, self.event_length)
+        found.members, found.logs = list(moment.members), list(moment.logs)
+        running = (i for i, s in enumerate(moment.members) if s.module_state is ModuleState.ACTIVE)
+        found.up = set(running)
+        for i, j, message in moment.without_repeats().under_way:
+            found.channels[i, j].append(Received(i, NULL_VALUE, message))
+        return found
+
+
+def rules_of(name: str, count: int) -> Rules:
+    """Give the rules of a model of the spec; for an unknown model, those of the newest revision."""
+    path = spec_root() / f"{name}.cfg"
+    if _MODEL_NAME.fullmatch(name) and path.is_file():
+        model = Model(name, parse_config(path.read_text(encoding="utf-8"), path.name), path)
+        with suppress(GraphError, ValueError):
+            if model.rules.member_count == count:
+                return model.rules
+    return Rules.of("1.50", count)
+
+
+def walk(world: World, path: Sequence[str]) -> Iterator[Choice]:
+    """Take the steps of a path, and give each one after it was taken.
+
+    Raises
+    ------
+    Refusal
+        If a step is not possible at its place in the path.
+    """
+    for number, name in enumerate(path, 1):
+        choice = choices(world).get(name)
+        if choice is None:
+            raise bad_request(f"step {number}, {ascii(name)[:80]}, is not possible there")
+        choice.take(world)
+        yield choice
+
+
+def title_of(choice: Choice) -> str:
+    """Name the action of a choice as TLC does."""
+    return LOSE if choice.action == LOST else choice.action

@@ -1,18 +1,24 @@
-"""A state graph, opened: its states, and the part around a state, laid out for the page.
+"""A state graph, opened, and the questions about it: states, drawings, paths, projections.
 
 The cost of an answer depends on the size of the answer, not of the graph: nothing here makes an
-object for every state or edge. `canvass.graph` answers the questions; states get names and places
-here.
+object for every state or edge. `canvass.graph` finds states, paths and classes of states; here they
+get names and places.
+
+In a member graph, a step of a run is an edge if both have the same canonical form: they differ only
+in the numbering of terms, positions and peers. `canvass.conformance` decides which steps are
+allowed.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -28,15 +34,126 @@ from canvass.browser.labels import (
     near_label,
     tree_changes,
 )
-from canvass.browser.limits import DRAWN_EDGES, DRAWN_STATES, LISTED, bounded
-from canvass.browser.member_steps import MemberSteps
-from canvass.browser.questions import not_found
-from canvass.graph.artifact import MemberView
+from canvass.browser.questions import (
+    LISTED,
+    Answer,
+    Arguments,
+    at,
+    bad_request,
+    bounded,
+    not_found,
+    shortened,
+)
+from canvass.browser.sources import Lazy, Store
+from canvass.cluster.rules import Rules
+from canvass.conformance.diagnose import RunColumns
+from canvass.graph.artifact import Graph, MemberView, open_keys
+from canvass.graph.edge_keys import keys_of_edges
+from canvass.graph.folders import Rows
 from canvass.graph.open import open_view
-from canvass.graph.project import map_field
+from canvass.graph.predicate import parse
+from canvass.graph.project import Quotient, map_field, project
 from canvass.graph.view import EdgeView, StateGraph, Tree
-from canvass.graph.walks import Neighbourhood, terminal_states
+from canvass.graph.walks import Hop, Neighbourhood, NoPath, around, shortest_path, terminal_states
 from canvass.lanes.of_counterexample import action_name, is_cluster
+from canvass.steps.answers import KeyTable
+from canvass.steps.step import Question, question_of
+from canvass.traces.layout import NONE, STATE_INDEX
+
+_DRAWN_STATES: Final = 1000
+"""Most states drawn around a state: a browser can draw ten times as many, but nobody could read
+them."""
+_DRAWN_EDGES: Final = 5000
+_QUOTIENT_NODES: Final = 500
+_DEPTH: Final = 16
+_CHUNK: Final = 1 << 17
+_LIKE: Final = [STATE_INDEX[name] for name in ("election_state", "role", "module_state")]
+"""Columns that show a person in which part of the protocol a member is."""
+
+
+class MemberSteps:
+    """The canonical steps of one graph.
+
+    Parameters
+    ----------
+    view
+        The graph.
+    """
+
+    def __init__(self, view: MemberView) -> None:
+        self._view = view
+        self._keys: KeyTable = open_keys(view.folder)
+        self.rules: Rules = view.graph.rules
+        self._class_of_key = np.full(len(view.graph.target), NONE, dtype=np.int64)
+        """For each edge that is in the table of keys, its place there; `NONE` for other edges."""
+        self._class_of_key[self._keys.edges] = np.arange(len(self._keys))
+        self.classes: Lazy[NDArray[np.int64]] = Lazy(self._canonicalise)
+        """For each edge, the place of its canonical step in the table of keys."""
+        self._by_class: NDArray[np.int64] | None = None
+        self._thread = threading.Thread(target=self.classes.get, daemon=True)
+
+    def ready(self) -> bool:
+        """Tell whether all edges have their canonical steps; the first call starts the work."""
+        with suppress(RuntimeError):  # It has started.
+            self._thread.start()
+        return self.classes.made
+
+    def place(self, loaded: RunColumns, row: int) -> tuple[int, int, int] | None:
+        """Find the edge of a run's step, with its source and target; None if the graph has none."""
+        if int(loaded.steps.before[row]) < 0:
+            return None
+        question = question_of(loaded.step(row), loaded.run.rules)
+        if not isinstance(question, Question):
+            return None
+        known = int(self._keys.lookup(np.array([question.key], dtype=np.uint64))[0])
+        if known < 0:
+            return None
+        edge = self._most_like(known, loaded, row)
+        graph = self._view.graph
+        source, target = (
+            self._view.row_of(int(column[edge])) for column in (graph.source, graph.target)
+        )
+        return edge, source, target
+
+    def _most_like(self, known: int, loaded: RunColumns, row: int) -> int:
+        """Among the edges with one canonical form, give the first one that resembles a run's step.
+
+        A canonical form leaves out the fields that the action neither reads nor changes, so the
+        edges can belong to different parts of the election. If possible, the chosen edge has the
+        election state, role and module state of the run's step, before and after the step.
+        """
+        alike = self._edges_alike(known)
+        graph, states = self._view.graph, loaded.steps
+        wanted = (states.state[int(states.before[row]), _LIKE], states.state[row, _LIKE])
+        same = np.ones(len(alike), dtype=np.bool_)
+        for column, cells in zip((graph.source, graph.target), wanted, strict=True):
+            same &= (graph.state[column[alike]][:, _LIKE] == cells).all(axis=1)
+        return int(alike[np.argmax(same)]) if same.any() else known
+
+    def _edges_alike(self, edge: int) -> NDArray[np.int64]:
+        """Give all edges that have the canonical form of ``edge``."""
+        classes = self.classes.get()
+        if self._by_class is None:
+            self._by_class = np.argsort(classes, kind="stable")
+        wanted = (classes[edge], classes[edge] + 1)
+        first, last = np.searchsorted(classes, wanted, sorter=self._by_class).tolist()
+        return self._by_class[first:last]
+
+    def _canonicalise(self) -> NDArray[np.int64]:
+        graph = self._view.graph
+        rows = np.flatnonzero(graph.target != NONE)
+        classes = np.full(len(graph.target), NONE, dtype=np.int64)
+        for start in range(0, len(rows), _CHUNK):
+            chunk = rows[start : start + _CHUNK]
+            classes[chunk] = self._find(chunk)
+        return classes
+
+    def _find(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        if not len(rows):
+            return rows
+        graph = self._view.graph
+        arrays = {name: getattr(graph, name) for name in Graph.__dataclass_fields__}
+        return self._class_of_key[self._keys.lookup(keys_of_edges(arrays, rows, self.rules))]
 
 
 class OpenGraph:
@@ -102,7 +219,7 @@ class OpenGraph:
             actions=view.action_counts,
             fields=view.fields,
             map_by=self._map_by,
-            drawn_states=DRAWN_STATES,
+            drawn_states=_DRAWN_STATES,
             detail={str(k): _text(v) for k, v in view.detail.items()},
         )
 
@@ -172,7 +289,7 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def draw(graph: OpenGraph, row: int, near: Neighbourhood) -> api.Around:
+def _draw(graph: OpenGraph, row: int, near: Neighbourhood) -> api.Around:
     """Draw the states near a state."""
     rows = near.rows.tolist()
     trees = {one: graph.view.tree(one) for one in rows}
@@ -190,7 +307,7 @@ def draw(graph: OpenGraph, row: int, near: Neighbourhood) -> api.Around:
         )
         for k, one in enumerate(rows)
     )
-    shown, cut = near.arrows[:DRAWN_EDGES], near.arrows[DRAWN_EDGES:]
+    shown, cut = near.arrows[:_DRAWN_EDGES], near.arrows[_DRAWN_EDGES:]
     view = graph.view
     return api.Around(
         root=view.id_of(row),
@@ -238,3 +355,174 @@ def _node(
         election_state=election if isinstance(election, str) else msgspec.UNSET,
         sign=sign,
     )
+
+
+_COLOURS: Final = 8
+"""Most values with their own colour: people cannot distinguish more."""
+_KEY_CHARS: Final = 200
+"""Longest name of a node of a projection; it is short because every edge repeats it."""
+
+
+class GraphRoutes:
+    """Answers about the graphs of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def _graph(self, arguments: Arguments) -> OpenGraph:
+        graph: OpenGraph = self._store.content("graph", arguments.part("graph"))
+        return graph
+
+    @at("/graph/{graph}")
+    def info(self, arguments: Arguments) -> Answer:
+        """Describe the graph."""
+        return self._graph(arguments).info(arguments.part("graph"))
+
+    @at("/graph/{graph}/state/{state}")
+    def state(self, arguments: Arguments) -> Answer:
+        """Describe one state."""
+        graph = self._graph(arguments)
+        return graph.state(
+            graph.row(arguments.part("state")), arguments.number("limit", 50, LISTED)
+        )
+
+    @at("/graph/{graph}/around/{state}")
+    def around(self, arguments: Arguments) -> Answer:
+        """Draw the states around a state."""
+        graph = self._graph(arguments)
+        row, actions = graph.row(arguments.part("state")), arguments.names("actions")
+        depth = arguments.number("depth", 2, _DEPTH)
+        limit = arguments.number("limit", 200, _DRAWN_STATES, 1)
+        return _draw(graph, row, around(graph.view, row, depth, limit, actions or None))
+
+    @at("/graph/{graph}/find")
+    def find(self, arguments: Arguments) -> Answer:
+        """Find the states in which a predicate holds."""
+        graph = self._graph(arguments)
+        view = graph.view
+        predicate = parse(arguments.required("where"))
+        rows = predicate.rows(view)
+        first = rows[: arguments.number("limit", 100, LISTED)].tolist()
+        shown = labels_of({row: view.tree(row) for row in first})
+        refs = tuple(api.StateRef(view.id_of(row), label) for row, label in shown.items())
+        hints = () if len(rows) else tuple(predicate.unknown_names(view))
+        return api.Found(count=len(rows), shown=refs, hints=hints)
+
+    @at("/graph/{graph}/path")
+    def path(self, arguments: Arguments) -> Answer:
+        """Find a shortest path."""
+        graph = self._graph(arguments)
+        view = graph.view
+        hops, first = _path(
+            graph,
+            arguments.required("from"),
+            arguments.text("to"),
+            arguments.text("where"),
+            arguments.names("actions"),
+        )
+        trees = {row: view.tree(row) for row in (first, *(hop.target for hop in hops))}
+        labels = labels_of(trees)
+        return api.PathView(
+            start=api.StateRef(view.id_of(first), labels[first]),
+            hops=tuple(
+                api.Hop(
+                    edge=hop.edge,
+                    action=hop.action,
+                    source=view.id_of(hop.source),
+                    target=view.id_of(hop.target),
+                    target_label=labels[hop.target],
+                    words=edge_words(trees[hop.source], trees[hop.target], hop.action),
+                )
+                for hop in hops
+            ),
+        )
+
+    @at("/graph/{graph}/project")
+    def project(self, arguments: Arguments) -> Answer:
+        """Project the graph onto an expression."""
+        graph, by = self._graph(arguments), arguments.required("by")
+        actions = arguments.names("actions")
+        found = project(graph.view, by, actions or None, limit=_QUOTIENT_NODES)
+        values, shares = _shares(graph, found, arguments.text("colour"))
+        # Long names are shortened; a number distinguishes two with the same beginning.
+        keys = [shortened(label, _KEY_CHARS) for label in found.labels]
+        keys = [key if keys.count(key) == 1 else f"{key} #{k}" for k, key in enumerate(keys)]
+        marks = {
+            "initial": graph.view.initial,
+            "terminal": np.flatnonzero(graph.terminal).astype(np.int32),
+            "violating": graph.view.violating,
+        }
+        counted = {name: _counts(found, rows).tolist() for name, rows in marks.items()}
+        shown, cut = found.edges[:_DRAWN_EDGES], found.edges[_DRAWN_EDGES:]
+        return api.Projection(
+            values=values,
+            nodes=tuple(
+                api.QuotientNode(
+                    key=key,
+                    count=int(found.counts[k]),
+                    **{name: counts[k] for name, counts in counted.items()},
+                    example=graph.view.id_of(int(found.examples[k])),
+                    shares=tuple(shares[k].tolist()),
+                )
+                for k, key in enumerate(keys)
+            ),
+            edges=tuple(
+                api.QuotientEdge(
+                    source=keys[one.source],
+                    target=keys[one.target],
+                    action=one.action,
+                    count=one.count,
+                )
+                for one in shown
+            ),
+            left_out=api.LeftOut(
+                states=found.left_out_states,
+                edges=found.left_out_edges + sum(one.count for one in cut),
+            ),
+            left_out_classes=found.left_out_classes,
+        )
+
+
+def _path(
+    graph: OpenGraph, start: str, end: str, where: str, actions: Collection[str]
+) -> tuple[Sequence[Hop], int]:
+    """Find a shortest path to a state, or to the nearest one in which a predicate holds.
+
+    The second value is the state in which the path begins.
+    """
+    if bool(end) == bool(where):
+        raise bad_request("a path needs to=STATE or where=EXPRESSION, and not both")
+    targets: NDArray[np.int32] = (
+        np.array([graph.row(end)], dtype=np.int32) if end else parse(where).rows(graph.view)
+    )
+    if not len(targets):
+        hints = "".join(f"; {hint}" for hint in parse(where).unknown_names(graph.view))
+        raise NoPath(f"the predicate holds in no state of the graph{hints}")
+    sources = (
+        graph.view.initial if start == "initial" else np.array([graph.row(start)], dtype=np.int32)
+    )
+    hops = shortest_path(graph.view, sources.tolist(), targets.tolist(), actions or None)
+    first = hops[0].source if hops else int(np.intersect1d(sources, targets)[0])
+    return hops, first
+
+
+def _counts(found: Quotient, rows: Rows) -> NDArray[np.int64]:
+    """Count the states among some in each node of a projection."""
+    of = found.class_of[rows]
+    return np.bincount(of[of >= 0], minlength=len(found.keys))
+
+
+def _shares(
+    graph: OpenGraph, found: Quotient, colour: str
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Count the states of each node by the value of another expression; combine rare values."""
+    if not colour:
+        return (), np.zeros((len(found.keys), 0), dtype=np.int64)
+    other = project(graph.view, colour, limit=_COLOURS)
+    names = tuple(shortened(label, _KEY_CHARS) for label in other.labels)
+    names += ("other values",) if other.left_out_classes else ()
+    value = np.where(other.class_of < 0, len(names) - 1, other.class_of)
+    kept = found.class_of >= 0
+    cells = found.class_of[kept].astype(np.int64) * len(names) + value[kept]
+    counts = np.bincount(cells, minlength=len(found.keys) * len(names))
+    return names, counts.reshape(len(found.keys), len(names))

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from canvass.browser.limits import LABEL_CHARS, shortened
+from canvass.browser.questions import LABEL_CHARS, shortened
 from canvass.lanes.model import ABSENT
 from canvass.lanes.of_counterexample import (
     LOSE,
@@ -29,7 +29,7 @@ from canvass.lanes.of_run import FieldChange
 _MOST_SENDS: Final = 3
 
 
-def member_words(member: Tree) -> str:
+def _member_words(member: Tree) -> str:
     """Describe a member: its election state, or after the election its role; with the term."""
     if member.get("moduleState") == "CLOSED":
         return "not running"
@@ -42,14 +42,14 @@ def member_words(member: Tree) -> str:
     return f"{state} t{term}" if isinstance(term, int) and term >= 0 else state
 
 
-def cluster_words(state: Tree) -> str:
+def _cluster_words(state: Tree) -> str:
     """Describe all members, and count the messages in flight."""
-    members = [f"{name} {member_words(one)}" for name, one in state["member"].items()]
+    members = [f"{name} {_member_words(one)}" for name, one in state["member"].items()]
     flying = sum(len(queue) for queues in state["channel"].values() for queue in queues.values())
     return " · ".join(members) + (f", {flying} in flight" if flying else "")
 
 
-def difference_words(state: Tree, centre: Tree) -> str:
+def _difference_words(state: Tree, centre: Tree) -> str:
     """Describe the members and channels that differ from those of ``centre``."""
     found = [f"{name} {words}" for name, words in _differing(state, centre)]
     queues = [
@@ -75,8 +75,8 @@ def _differing(state: Tree, centre: Tree) -> list[tuple[str, str]]:
     """Give the members whose description differs; if none differs, those whose state differs."""
     others = {name: centre["member"].get(name, {}) for name in state["member"]}
     changed = [(name, one) for name, one in state["member"].items() if one != others[name]]
-    words = [(name, member_words(one)) for name, one in changed]
-    differ = [(name, said) for name, said in words if said != member_words(others[name])]
+    words = [(name, _member_words(one)) for name, one in changed]
+    differ = [(name, said) for name, said in words if said != _member_words(others[name])]
     return differ or [(name, "changed") for name, _ in changed]
 
 
@@ -114,7 +114,7 @@ _DIFFERENCES: Final = 2
 def label_of(tree: dict[str, Any]) -> str:
     """Label a state: a member by election state, term and position, another by its first fields."""
     if is_cluster(tree):
-        return shortened(cluster_words(tree), LABEL_CHARS)
+        return shortened(_cluster_words(tree), LABEL_CHARS)
     if "electionState" in tree:
         name = tree["electionState"]
         if name == "CLOSED":
@@ -134,7 +134,7 @@ def label_of(tree: dict[str, Any]) -> str:
 def near_label(tree: dict[str, Any], centre: dict[str, Any]) -> str:
     """Label a state by its differences from ``centre``."""
     if is_cluster(tree) and is_cluster(centre):
-        return shortened(difference_words(tree, centre), LABEL_CHARS)
+        return shortened(_difference_words(tree, centre), LABEL_CHARS)
     label = label_of(tree)
     if label != label_of(centre):
         return label

@@ -15,7 +15,6 @@ from typing import Final
 
 from canvass.browser.counterexamples import CounterexampleError, read_counterexample
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.limits import CHECKED_RUNS
 from canvass.browser.reports import OpenCorpus, OpenReport, Place
 from canvass.browser.sources import Lazy, Source, shown
 from canvass.browser.verdicts import Checker, RunSource
@@ -27,6 +26,8 @@ from canvass.traces.errors import TraceError
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.schema import RUN_ID_PATTERN
 
+CHECKED_RUNS: Final = 100
+"""Most runs of a corpus that is checked as a whole: each of its runs then is its own source."""
 _HERE: Final = Path(__file__).resolve().parent
 _PACKAGED_SAMPLE: Final = _HERE / "sample" / "b-leader-killed"
 _CHECKOUT_SAMPLE: Final = _HERE.parents[2] / "samples" / "aeron" / "b-leader-killed"

@@ -1,7 +1,8 @@
-"""Questions of the page: their arguments, checked and bounded, and refusals.
+"""Questions of the page and their answers, within limits: arguments, refusals, answers as JSON.
 
-A question is a route; the decorator `at` marks the method that answers it. A `Refusal` becomes the
-answer to a request that cannot be answered.
+A question is a route; the decorator `at` marks the method that answers it. Its arguments are
+checked. A `Refusal` becomes the answer to a request that cannot be answered. Texts and trees of an
+answer are shortened; each limit has its reason here, or where its only user is.
 """
 
 from __future__ import annotations
@@ -16,8 +17,81 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from canvass.browser.api import Failure, Problem
-from canvass.browser.limits import QUERY_CHARS, VALUE_CHARS, encoded
 from canvass.cluster.messages import Record
+
+QUERY_CHARS: Final = 4096
+"""Longest expression: people write a few hundred characters at most."""
+VALUE_CHARS: Final = 512
+"""Longest other value in a request: the longest that the page sends is a list of all actions."""
+
+TEXT_CHARS: Final = 4096
+"""Longest text in an answer: lines of the spec and messages have fewer characters."""
+LABEL_CHARS: Final = 120
+TREE_ITEMS: Final = 2000
+"""Most items of one list or mapping in a tree: a person looks through no more."""
+TREE_DEPTH: Final = 48
+
+LISTED: Final = 1000
+
+
+def shortened(text: str, limit: int = TEXT_CHARS) -> str:
+    """Shorten a text to about ``limit`` characters; its end says how many are left out.
+
+    Lone surrogates, which JSON in UTF-8 cannot hold, become question marks.
+    """
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}… (shortened: {len(text) - limit:,} more characters)"
+
+
+def bounded(value: Any, depth: int = TREE_DEPTH) -> Any:
+    """Make plain JSON values of a tree, with at most `TREE_ITEMS` items in each list and mapping.
+
+    A text replaces the further items, and values below ``depth`` levels. Integers that JavaScript
+    cannot represent become texts. `encoded` shortens long texts.
+    """
+    if value is None or isinstance(value, (str, bool, float)):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 1 << 53 else str(value)
+    if depth == 0:
+        return "… (shortened: nested too deep to be shown)"
+    if isinstance(value, dict):
+        items = list(value.items())
+        found = {str(key): bounded(one, depth - 1) for key, one in items[:TREE_ITEMS]}
+        if len(items) > TREE_ITEMS:
+            found["…"] = f"(shortened: {len(items) - TREE_ITEMS:,} more)"
+        return found
+    if isinstance(value, (list, tuple, set, frozenset)):
+        listed = list(value)
+        shown = [bounded(one, depth - 1) for one in listed[:TREE_ITEMS]]
+        if len(listed) > TREE_ITEMS:
+            shown.append(f"… (shortened: {len(listed) - TREE_ITEMS:,} more)")
+        return shown
+    return str(value)
+
+
+def encoded(answer: msgspec.Struct) -> bytes:
+    """Write an answer as JSON; each text is shortened to `TEXT_CHARS` characters."""
+    try:
+        found = msgspec.json.encode(answer)
+    except UnicodeEncodeError:
+        pass  # A lone surrogate.
+    else:
+        # Few answers have a long text; only these are encoded twice.
+        if max(map(len, found.replace(rb"\"", b"__").split(b'"'))) <= TEXT_CHARS:
+            return found
+    return msgspec.json.encode(_shortened(msgspec.to_builtins(answer)))
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str):
+        return shortened(value)
+    if isinstance(value, dict):
+        return {shortened(str(key)): _shortened(one) for key, one in value.items()}
+    return list(map(_shortened, value)) if isinstance(value, (list, tuple)) else value
+
 
 _NUMBER: Final = re.compile(r"\d{1,15}", re.ASCII)
 _LONG: Final = frozenset({"where", "by", "colour", "actions", "path", "watch"})

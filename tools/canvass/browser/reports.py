@@ -107,7 +107,7 @@ class OpenReport:
             examples=tuple(
                 None
                 if (at := self._number_of(one.example_source, one.example_run_id)) is None
-                else run_name(source_id, at)
+                else _run_name(source_id, at)
                 for one in summary.clusters
             ),
             runs=self.runs(source_id, "", "", 0),
@@ -129,7 +129,7 @@ class OpenReport:
         Refusal
             If no verdict has that name.
         """
-        check_verdict(verdict, VERDICTS)
+        _check_verdict(verdict, VERDICTS)
         table = self._runs.get()
         same = np.ones(len(table), dtype=np.bool_)
         if verdict:
@@ -146,15 +146,15 @@ class OpenReport:
                 verdict=row["verdict"] or "",
                 events=int(row["events"] or 0),
                 reason=row["reason"] or "",
-                source=placed(row["source"] or ""),
-                run=run_name(source_id, number) if self._place(row) else None,
+                source=_placed(row["source"] or ""),
+                run=_run_name(source_id, number) if self._place(row) else None,
             )
             for number, row in zip(shown.tolist(), rows, strict=True)
         )
-        return page_of(page, len(numbers), runs)
+        return _page_of(page, len(numbers), runs)
 
 
-def check_verdict(verdict: str, names: Sequence[str]) -> None:
+def _check_verdict(verdict: str, names: Sequence[str]) -> None:
     """Refuse a verdict that is not one of ``names``; an empty one matches all runs.
 
     Raises
@@ -166,7 +166,7 @@ def check_verdict(verdict: str, names: Sequence[str]) -> None:
         raise bad_request(f"verdict is one of {', '.join(names)}")
 
 
-def page_of(page: int, total: int, runs: Iterable[api.ReportRun]) -> api.ReportRuns:
+def _page_of(page: int, total: int, runs: Iterable[api.ReportRun]) -> api.ReportRuns:
     """Give a page of ``total`` runs."""
     return api.ReportRuns(page, max(1, -(-total // PAGE)), total, tuple(runs))
 
@@ -180,12 +180,12 @@ def _truth(column: Any) -> Any:
     return pc.fill_null(column, fill_value=False).to_numpy()
 
 
-def run_name(report_id: str, number: int) -> str:
+def _run_name(report_id: str, number: int) -> str:
     """Give the source id of a run of a report or corpus."""
     return f"{report_id}.{number}"
 
 
-def placed(source: str) -> str:
+def _placed(source: str) -> str:
     """Write the path of a run for a person."""
     return shown(Path(source)) if source else ""
 
@@ -312,7 +312,7 @@ class OpenCorpus:
         Refusal
             If no verdict has that name.
         """
-        check_verdict(verdict, (*VERDICTS, UNCHECKED))
+        _check_verdict(verdict, (*VERDICTS, UNCHECKED))
         with self._lock:
             self._learn()
             known = dict(self._known)
@@ -325,11 +325,11 @@ class OpenCorpus:
         ]
         shown = numbers[page * PAGE : (page + 1) * PAGE]
         rows = (
-            replace(known.get(number) or self._unchecked(number), run=run_name(source_id, number))
+            replace(known.get(number) or self._unchecked(number), run=_run_name(source_id, number))
             for number in shown
         )
-        return page_of(page, len(numbers), rows)
+        return _page_of(page, len(numbers), rows)
 
     def _unchecked(self, number: int) -> api.ReportRun:
         path, run_id = self._places[number]
-        return api.ReportRun(run_id, UNCHECKED, None, "", placed(str(path)), None)
+        return api.ReportRun(run_id, UNCHECKED, None, "", _placed(str(path)), None)

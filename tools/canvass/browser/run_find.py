@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.browser.labels import label_of
-from canvass.browser.limits import LABEL_CHARS, shortened
-from canvass.browser.questions import bad_request
-from canvass.browser.runs import OpenRun, tree_of
-from canvass.browser.tracks import seconds_text
+from canvass.browser.questions import LABEL_CHARS, bad_request, shortened
+from canvass.browser.runs import OpenRun, seconds_text, tree_of
 from canvass.cluster.messages import wire_name
 from canvass.explanation.evidence import shown_ns
 from canvass.graph import artifact

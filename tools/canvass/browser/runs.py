@@ -1,13 +1,18 @@
-"""An opened run: its events in a causal order, windows of them, and the log lines that show them.
+"""An opened run: its events in a causal order, windows of them, its members, and its log lines.
 
-`canvass.browser.verdicts` checks the run. Only a run that was imported has log lines. The logs are
-not part of the run: they are read from the folder from which the page imported them, else from the
-run's folder or the folder around it.
+The track of a member has its election states, leaderships, and times when it was down. A member
+leads while its role is leader and its election is closed. It is down between its last event and the
+restart that follows. Arrays hold all events; only changes become objects, up to a limit.
+
+Only a run that was imported has log lines. The logs are not part of the run: they are read from the
+folder from which the page imported them, else from the run's folder or the folder around it.
+`canvass.browser.verdicts` checks the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,21 +21,204 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
-from canvass.browser.limits import bounded
 from canvass.browser.memory import mapped
-from canvass.browser.tracks import Track, bands_of, seconds_text, since_text, times_of
+from canvass.browser.questions import bounded
 from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import RunColumns, load
+from canvass.explanation.evidence import shown_ns
 from canvass.lanes.model import MARKED, Diagram, Mark
 from canvass.lanes.of_run import RunLanes, state_changes
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.aeron_log.source import LogSource
+from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_ENUMS, STATE_INDEX
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Run, Source
+from canvass.traces.schema import Closing, Run, Source
 from canvass.traces.streams import StreamFile
+
+DOWN: Final = "DOWN"
+ENDED: Final = "ENDED"
+_MAX_TIMES: Final = 600
+"""Most samples of the clock: an axis has no room for more."""
+_LEAST_SPAN_NS: Final = 1_000_000
+_MAX_BANDS: Final = 1000
+_MAX_LEVELS: Final = 1000
+"""Most changes of a member's levels: more would each be narrower than a pixel."""
+_LEVELS: Final = [
+    STATE_INDEX[name]
+    for name in ("module_leadership_term_id", "commit_position", "recorded_position")
+]
+_QUIET_EVENTS: Final = 20
+"""A member is shown as ended if none of this many last events of the run is one of its events."""
+_ELECTION: Final = STATE_ENUMS["election_state"]
+_ROLE: Final = STATE_ENUMS["role"]
+_CLOSED: Final = [state.value for state in _ELECTION].index("CLOSED")
+_LEADER: Final = [role.value for role in _ROLE].index("LEADER")
+_RESTART: Final = ACTION_NAMES.index("Restart")
+_TERMINATE: Final = ACTION_NAMES.index("Terminate")
+
+
+class _Track:
+    """The events of one member.
+
+    Parameters
+    ----------
+    member
+        Id of the member.
+    columns
+        All events of the run.
+    rows
+        Rows of the member's events, in their order.
+    places
+        Their places in the causal order.
+    total
+        The number of events of the run.
+    closings
+        Times at which the member closed without a step that records it.
+    """
+
+    def __init__(
+        self,
+        member: int,
+        columns: EventColumns,
+        rows: NDArray[np.int64],
+        places: NDArray[np.int64],
+        total: int,
+        closings: Sequence[Closing],
+    ) -> None:
+        self._member, self._columns, self._rows, self._total = member, columns, rows, total
+        self._closed = sorted(closing.time_ns for closing in closings)
+        self.places = places
+        self.state = columns.state[rows, STATE_INDEX["election_state"]]
+        self.role = columns.state[rows, STATE_INDEX["role"]]
+        self._levels = columns.state[rows][:, _LEVELS]
+        self._time = columns.time_ns[rows]
+        self._restart = columns.action[rows] == _RESTART
+        term = self._levels[:, 0]
+        self.leads = np.where((self.state == _CLOSED) & (self.role == _LEADER), term, -1)
+        """The term that the member leads after each event, -1 if it leads none."""
+        ended = len(rows) > 0 and columns.action[rows[-1]] == _TERMINATE
+        quiet = len(rows) > 0 and total - int(places[-1]) > _QUIET_EVENTS
+        self._ends = ended or quiet
+
+    def at(self, number: int) -> api.MemberAt:
+        """Give the member's state after the event at place ``number``."""
+        k = int(np.searchsorted(self.places, number, side="right")) - 1
+        if k < 0:
+            return api.MemberAt(self._member, "", "", step=-1, status="", leads=None)
+        status = self._status_after(k) if number > int(self.places[k]) else ""
+        return api.MemberAt(
+            member=self._member,
+            election_state=_ELECTION[int(self.state[k])].value,
+            role=_ROLE[int(self.role[k])].value,
+            step=int(self._columns.step[self._rows[k]]),
+            status=status,
+            leads=None if status or self.leads[k] < 0 else int(self.leads[k]),
+        )
+
+    def _status_after(self, k: int) -> str:
+        """Give the member's status between its event ``k`` and its next event."""
+        if k + 1 == len(self.places):
+            return ENDED if self._ends else ""
+        return DOWN if self._restart[k + 1] else ""
+
+    def segments(self) -> Iterator[api.Segment]:
+        """Give the segments in which election state and role are equal, or the member is down."""
+        if not len(self.places) or self.places[0]:
+            yield api.Segment(start=0, election_state="")
+        code = self.state * len(_ROLE) + self.role
+        changed = np.diff(code, prepend=-1) != 0
+        for k in np.flatnonzero(changed | self._restart).tolist():
+            if k and self._restart[k]:
+                yield api.Segment(start=int(self.places[k - 1]) + 1, election_state="", status=DOWN)
+            yield api.Segment(
+                start=int(self.places[k]),
+                election_state=_ELECTION[int(self.state[k])].value,
+                role=_ROLE[int(self.role[k])].value,
+            )
+        if self._ends:
+            yield api.Segment(start=int(self.places[-1]) + 1, election_state="", status=ENDED)
+
+    def levels(self) -> api.MemberLevels:
+        """Give the changes of the member's term, commit position and end of the log."""
+        changes = np.flatnonzero((np.diff(self._levels, axis=0, prepend=-2) != 0).any(axis=1))
+        kept = changes[:: -(-len(changes) // _MAX_LEVELS) or 1]
+        columns = map(tuple, [self.places[kept].tolist(), *self._levels[kept].T.tolist()])
+        return api.MemberLevels(self._member, *columns)
+
+    def bands(self) -> Iterator[api.LeaderBand]:
+        """Give the member's leaderships."""
+        edges = np.flatnonzero((np.diff(self.leads, prepend=-1) != 0) | self._restart).tolist()
+        for start, end in zip(edges, [*edges[1:], len(self.leads)], strict=True):
+            if self.leads[start] < 0:
+                continue
+            last = end - 1
+            goes_on = end < len(self.leads) and not self._restart[end]
+            stop = int(self.places[end]) if goes_on else int(self.places[last]) + 1
+            if end == len(self.leads) and not self._ends:
+                stop = self._total
+            began = self._election_start(start)
+            until = self._time[end] if goes_on else self._closed_after(last)
+            yield api.LeaderBand(
+                member=self._member,
+                term=int(self.leads[start]),
+                start=int(self.places[start]),
+                end=stop,
+                lasted=shown_ns(int(until - self._time[start])),
+                election_start=int(self.places[began]),
+                election=shown_ns(int(self._time[start] - self._time[began])),
+            )
+
+    def _closed_after(self, k: int) -> int:
+        """Give the time at which the member closed between its event ``k`` and the next event.
+
+        Without a closing, that is the time of event ``k``.
+        """
+        began = int(self._time[k])
+        at = bisect_left(self._closed, began)
+        if at == len(self._closed) or (
+            k + 1 < len(self._time) and self._closed[at] > int(self._time[k + 1])
+        ):
+            return began
+        return self._closed[at]
+
+    def _election_start(self, k: int) -> int:
+        """Give the first event of the election that event ``k`` closed."""
+        before = np.flatnonzero((self.state[:k] == _CLOSED) | self._restart[1 : k + 1])
+        first = int(before[-1]) + 1 if len(before) else 0
+        return min(first, k)
+
+
+def _bands_of(tracks: list[_Track]) -> tuple[api.LeaderBand, ...]:
+    """List the first `_MAX_BANDS` leaderships, ordered by their beginnings."""
+    found = [band for one in tracks for band in one.bands()]
+    return tuple(sorted(found, key=lambda band: (band.start, band.member))[:_MAX_BANDS])
+
+
+def _times_of(columns: EventColumns, rows: list[int]) -> tuple[api.TimeMark, ...]:
+    """Sample the clocks evenly over the causal order; nothing if the clock is only a counter."""
+    if not len(columns) or int(np.ptp(columns.time_ns)) < _LEAST_SPAN_NS:
+        return ()  # The clock is only a counter.
+    count = min(len(rows), _MAX_TIMES)
+    numbers = sorted({round(k * (len(rows) - 1) / max(1, count - 1)) for k in range(count)})
+    times = columns.time_ns[[rows[number] for number in numbers]].tolist() if numbers else []
+    return tuple(map(api.TimeMark, numbers, map(seconds_text, times)))
+
+
+def seconds_text(time_ns: int) -> str:
+    """Write a time, such as ``12.345 s``."""
+    ms = time_ns // 1_000_000
+    return f"{'-' if ms < 0 else ''}{abs(ms) // 1000}.{abs(ms) % 1000:03d} s"
+
+
+def _since_text(duration_ns: int) -> str:
+    """Write a difference of times, such as ``+1.2 ms``."""
+    if abs(duration_ns) < 50_000:
+        return "+0 ms"
+    return f"{'-' if duration_ns < 0 else '+'}{shown_ns(abs(duration_ns))}"
+
 
 PIECE_BYTES: Final = 1 << 18
 MAX_LINES: Final = 8
@@ -91,7 +279,7 @@ class EventSources:
         return None
 
 
-def place_text(source: Source) -> str:
+def _place_text(source: Source) -> str:
     """Write file and line numbers of a source, such as ``member-0.log:14-16``."""
     name = source.file.removesuffix(".gz").removesuffix(".zst")
     first, last = source.lines[0], source.lines[-1]
@@ -135,8 +323,6 @@ def _lines_of(log: Path, wanted: tuple[int, ...]) -> Iterator[str]:
         yield rest.decode("utf-8", "replace")
 
 
-_ELECTION: Final = STATE_ENUMS["election_state"]
-_CLOSED: Final = [state.value for state in _ELECTION].index("CLOSED")
 ROUTINE: Final = (
     "RecordLog",
     "AppendEntry",
@@ -221,7 +407,7 @@ class OpenRun:
             raise TraceError(Code.BAD_VALUE, str(path), 0, 0, str(fault)) from None
         several = zip(self.member_rows, self.places, strict=True)
         self.tracks = [
-            Track(self.loaded.columns, its_rows, places, len(rows), closings.get(k, ()))
+            _Track(k, self.loaded.columns, its_rows, places, len(rows), closings.get(k, ()))
             for k, (its_rows, places) in enumerate(several)
         ]
         self._logs = logs
@@ -245,12 +431,7 @@ class OpenRun:
 
     def members_at(self, number: int) -> api.MembersAt:
         """Give the state of each member after the event at a place."""
-        steps = self.loaded.columns.step
-        found = [
-            track.at(member, number, steps[rows])
-            for member, (track, rows) in enumerate(zip(self.tracks, self.member_rows, strict=True))
-        ]
-        return api.MembersAt(tuple(found))
+        return api.MembersAt(tuple(track.at(number) for track in self.tracks))
 
     def window(
         self,
@@ -387,13 +568,13 @@ class OpenRun:
         """Give time and log lines of an event."""
         columns = self.loaded.columns
         time, before = int(columns.time_ns[row]), int(columns.predecessor[row])
-        since = "" if before < 0 else since_text(time - int(columns.time_ns[before]))
+        since = "" if before < 0 else _since_text(time - int(columns.time_ns[before]))
         if not self.sources:
             return When(seconds_text(time), since, "", "")
         source = self.sources.of(int(columns.member[row]), int(columns.step[row]))
         if source is None:
             return When(seconds_text(time), since, "", "INFERRED")
-        return When(seconds_text(time), since, place_text(source), "OBSERVED")
+        return When(seconds_text(time), since, _place_text(source), "OBSERVED")
 
     def _source(self, row: int) -> api.SourceLine | None:
         columns = self.loaded.columns
@@ -402,7 +583,7 @@ class OpenRun:
             return None
         lines = self.sources.lines(source)
         return api.SourceLine(
-            place=place_text(source),
+            place=_place_text(source),
             lines=lines,
             left_out=len(source.lines) - len(lines) if lines else 0,
             observed=source.observed,
@@ -483,9 +664,9 @@ def timeline_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunTimeline:
         total=opened.total,
         members=tuple(kept),
         marks=tuple(marks[:MAX_PARTS]),
-        bands=bands_of(opened.tracks, opened.total),
-        times=times_of(opened.loaded.columns, opened.lanes.rows),
-        levels=tuple(track.levels(member) for member, track in enumerate(opened.tracks)),
+        bands=_bands_of(opened.tracks),
+        times=_times_of(opened.loaded.columns, opened.lanes.rows),
+        levels=tuple(track.levels() for track in opened.tracks),
         left_out=left_out,
     )
 

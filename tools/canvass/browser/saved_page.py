@@ -21,12 +21,10 @@ from starlette.responses import Response
 
 from canvass.browser import api
 from canvass.browser.counterexamples import Counterexample
-from canvass.browser.explanations import hazard_page
-from canvass.browser.limits import encoded
-from canvass.browser.questions import Refusal, bad_request
+from canvass.browser.questions import Refusal, bad_request, encoded
 from canvass.browser.runs import FOLDS, OpenRun, timeline_of
 from canvass.browser.sources import Store
-from canvass.browser.verdicts import RunSource, marks_of
+from canvass.browser.verdicts import RunSource, hazard_page, marks_of
 from canvass.conformance.findings import DivergenceClass
 
 MAX_EVENTS: Final = 50_000

@@ -21,11 +21,9 @@ from typing import Any, Final
 
 import msgspec
 
-from canvass.browser.choices import LOST, Choice
+from canvass.browser.choices import LOST, Choice, Start, moment_after, walk
 from canvass.browser.questions import bad_request
 from canvass.browser.runs import OpenRun
-from canvass.browser.tlc_questions import moment_after
-from canvass.browser.tried_steps import Start, walk
 from canvass.cluster.duty_cycle import EVENT_LENGTH, Received
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message, wire_name

@@ -1,27 +1,32 @@
-"""A run with its verdict, and the explanation of a divergence.
+"""A run with its verdict, the explanations of the run and its divergence, and hazards.
 
 One thread checks the runs one by one, as `canvass verify` does; TLC may take seconds. Two kinds of
 divergence get more than the step itself: a message that no member sent is compared with the nearest
 one that was sent; for a violated safety property, the logs of all members are described.
 `canvass.conformance` decides the verdict.
+
+A run folder is explained as by `canvass explain`: the page shows the rows of `canvass.explanation`,
+and gets the event to which each line of evidence leads. ``docs/findings`` has the pages on hazards.
 """
 
 from __future__ import annotations
 
 import queue
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Final
 
+import msgspec
 import numpy as np
 from msgspec.json import decode, encode
 
 from canvass.browser import api
-from canvass.browser.explanations import explanation_of, hazards_in
-from canvass.browser.graphs import OpenGraph
-from canvass.browser.member_steps import MemberSteps
+from canvass.browser.graphs import MemberSteps, OpenGraph
 from canvass.browser.memory import in_own_process
 from canvass.browser.questions import Refusal, not_found
 from canvass.browser.run_find import RunStates
@@ -33,16 +38,118 @@ from canvass.conformance.findings import MESSAGE_CAUSALITY, Divergence, RunVerdi
 from canvass.conformance.report import CLASS_TEXTS, Case, make_case, problem_of
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
+from canvass.explanation.evidence import Evidence, shown_ns
+from canvass.explanation.explanation import Explanation, explain, time_without_leader
+from canvass.explanation.reading import read
+from canvass.explanation.risks import shown_hazards
 from canvass.lanes.of_counterexample import value_text
 from canvass.steps.answers import StepLookup
 from canvass.steps.kernel import rules_digest
 from canvass.traces.columns import sends_at
+from canvass.traces.counts import counted
 from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.releases import releases_of_run
 from canvass.traces.run import RunFolder
 
+_MAX_ROWS: Final = 100
+"""Most rows of each table."""
+_MAX_BALLOTS: Final = 20
+"""Most ballots of each election."""
 
-def receipt_of(opened: OpenRun, divergence: Divergence) -> api.Receipt | None:
+_HERE: Final = Path(__file__).resolve().parent
+_FOLDERS: Final = (_HERE / "findings", _HERE.parents[2] / "docs" / "findings")
+"""The folder of the pages in a wheel, and in a checkout."""
+_NAME: Final = re.compile(r"\b(?:HZ\d{1,2}|L-[A-E])\b")
+
+
+def _explanation_of(opened: OpenRun) -> api.ExplanationView:
+    """Explain a run folder.
+
+    Raises
+    ------
+    TraceError
+        If it is not a trace.
+    """
+    found = in_own_process(opened.total, _explained, opened.path)
+    span = shown_ns(found.end_ns - found.begin_ns)
+    terms = counted(len(found.leaderships), "leadership")
+    rows = {
+        name: getattr(found, name)[-_MAX_ROWS:]
+        for name in ("leaderships", "interruptions", "elections", "stuck", "risks", "missing")
+    }
+    left_out = sum(len(getattr(found, name)) - len(kept) for name, kept in rows.items())
+    left_out += sum(max(0, len(one.ballots) - _MAX_BALLOTS) for one in rows["elections"])
+    # The page needs only the first phase: that of the member that began the election.
+    rows["elections"] = tuple(
+        msgspec.structs.replace(one, phases=one.phases[:1], ballots=one.ballots[-_MAX_BALLOTS:])
+        for one in rows["elections"]
+    )
+    hazards = shown_hazards(found.risks)
+    known = found.leaderships or found.gaps
+    evidence = dict.fromkeys(_evidence((tuple(rows.values()), tuple(hazards))))
+    return api.ExplanationView(
+        summary=f"{terms} in {span}, {time_without_leader(found)}.",
+        election_count=len(found.elections),
+        without_leader_ms=found.without_leader_ns / 1e6 if known else None,
+        hazards=tuple(hazards),
+        left_out=left_out,
+        places={str(one): _event_of(opened, one) for one in evidence},
+        **rows,
+    )
+
+
+def _explained(path: Path) -> Explanation:
+    return explain(read(path))
+
+
+def _evidence(value: object) -> Iterator[Evidence]:
+    """Give all evidence in a part of an explanation."""
+    if isinstance(value, Evidence):
+        yield value
+    elif isinstance(value, msgspec.Struct):
+        yield from _evidence(tuple(getattr(value, name) for name in value.__struct_fields__))
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from _evidence(one)
+
+
+def _event_of(opened: OpenRun, one: Evidence) -> api.EvidencePlace:
+    """Find the event of a line: line ``n`` of a member's stream is the member's event ``n``."""
+    rows, places = opened.member_rows[one.member_id], opened.places[one.member_id]
+    if not 0 < one.line <= len(rows):
+        return api.EvidencePlace(str(one), None)
+    line = opened.when(int(rows[one.line - 1])).place
+    return api.EvidencePlace(line or str(one), int(places[one.line - 1]))
+
+
+def hazards_in(*texts: str) -> tuple[str, ...]:
+    """List the hazards that the texts name, if they have a page."""
+    names = dict.fromkeys(name for text in texts for name in _NAME.findall(text))
+    return tuple(name for name in names if _file(name) is not None)
+
+
+@cache
+def hazard_page(name: str) -> api.HazardPage:
+    """Read the page on a hazard.
+
+    Raises
+    ------
+    Refusal
+        If the hazard has no page.
+    """
+    file = _file(name)
+    if file is None:
+        raise not_found("there is no page on that hazard")
+    return api.HazardPage(name, tuple(file.read_text(encoding="utf-8").splitlines()))
+
+
+def _file(name: str) -> Path | None:
+    if not _NAME.fullmatch(name):
+        return None
+    return next((f / f"{name}.md" for f in _FOLDERS if (f / f"{name}.md").is_file()), None)
+
+
+def _receipt_of(opened: OpenRun, divergence: Divergence) -> api.Receipt | None:
     """Compare a message that no member sent with the nearest one that its sender did send.
 
     None for other divergences.
@@ -182,7 +289,7 @@ def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
         found.done.set()
 
 
-def divergence_of(opened: OpenRun, case: Case) -> api.FirstDivergence:
+def _divergence_of(opened: OpenRun, case: Case) -> api.FirstDivergence:
     """Describe the first divergence of a run, with its explanation."""
     content: RefusedStep = case.explanation
     first, found = content.divergence, case.run.divergences
@@ -200,7 +307,7 @@ def divergence_of(opened: OpenRun, case: Case) -> api.FirstDivergence:
         failing=content.failing,
         operator=content.operator,
         note=content.note,
-        receipt=next(filter(None, (receipt_of(opened, one) for one in found)), None),
+        receipt=next(filter(None, (_receipt_of(opened, one) for one in found)), None),
         hazards=hazards_in(*(one.text for one in found)),
         commands=case.commands,
     )
@@ -244,7 +351,7 @@ class RunSource:
         self.states: Lazy[RunStates] = Lazy(lambda: RunStates(self.opened))
         self.moments: Lazy[RunMoments] = Lazy(lambda: RunMoments(self.opened.loaded))
         # As bytes: objects left over from reading the run would keep most of its memory allocated.
-        self._explanation: Lazy[bytes] = Lazy(lambda: encode(explanation_of(self.opened)))
+        self._explanation: Lazy[bytes] = Lazy(lambda: encode(_explanation_of(self.opened)))
 
     def graph(self, store: Store) -> tuple[str, OpenGraph, MemberSteps] | None:
         """Give id, graph and steps of the first open member graph that has the rules of the run."""
@@ -277,7 +384,7 @@ class RunSource:
             note=note,
             not_checked=() if verdict is None else verdict.not_checked,
             checked_in_part=() if verdict is None else verdict.checked_in_part,
-            divergence=None if case is None else divergence_of(self.opened, case),
+            divergence=None if case is None else _divergence_of(self.opened, case),
             divergences=() if verdict is None else verdict.divergences,
             facts=() if verdict is None else verdict.facts,
             members=run.member_count,

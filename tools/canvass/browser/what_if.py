@@ -4,45 +4,134 @@ A start is an event of a run, a state of a counterexample, or a state of a graph
 path is a list of `canvass.browser.choices.Choice` names, which a link can keep. Nothing is stored:
 each answer takes the path again from its start. The answers say nothing about the probability of a
 step: a deadline may pass at any moment.
+
+TLC finds the nearest loss of a committed entry, and confirms paths; one question runs at a time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from canvass.browser import api
-from canvass.browser.choices import choices, inputs_of, moment_of, tree_of
-from canvass.browser.counterexamples import Counterexample
+from canvass.browser.choices import (
+    Cluster,
+    Start,
+    choices,
+    inputs_of,
+    moment_after,
+    moment_of,
+    rules_of,
+    title_of,
+    tree_of,
+    walk,
+)
+from canvass.browser.counterexamples import Counterexample, counterexample_of
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.labels import step_words
-from canvass.browser.limits import LABEL_CHARS, shortened
-from canvass.browser.questions import Answer, Arguments, Refusal, at, bad_request
+from canvass.browser.questions import (
+    LABEL_CHARS,
+    Answer,
+    Arguments,
+    Refusal,
+    at,
+    bad_request,
+    shortened,
+)
 from canvass.browser.runs import OpenRun
 from canvass.browser.saved_page import HTML, PageFile, attachment, write_page
-from canvass.browser.sources import Store
-from canvass.browser.tlc_questions import BOUNDS, TlcQuestions, moment_after
+from canvass.browser.sources import Lazy, Source, Store
 from canvass.browser.tried_exports import recorded, scenario, script
-from canvass.browser.tried_steps import Cluster, Start, rules_of, title_of, walk
 from canvass.browser.verdicts import RunSource
 from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.member import Input, ModuleState
 from canvass.conformance.diagnose import find_operator, guard_parts
 from canvass.distance.moments import UnknownState
+from canvass.distance.search import Moment, SearchBounds, found_text, search
 from canvass.graph.predicate import evaluate
 from canvass.graph.values import Columns, interned
 from canvass.lanes.of_counterexample import Tree, field_changes, is_cluster, value_text
 from canvass.simulation.world import World
+from canvass.spec.files import spec_root
 from canvass.steps.step import Step, renumbered
 from canvass.tlc.errors import TlcError
 from canvass.tlc.values import format_value, function
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.layout import ACTION_NAMES
+
+_BOUNDS: Final = SearchBounds(steps=12, seconds=60)
+
+
+THREAD: Final = "question to TLC"
+_PENDING: Final = api.TlcAnswer(text="", states=0, counterexample=None, pending=True)
+
+
+class TlcQuestions:
+    """Questions of the page to TLC; a counterexample that it finds becomes a source of the page.
+
+    TLC runs in a thread; both end with this process. The page repeats a question until it has the
+    answer.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._lock = store, threading.Lock()
+        self._answers: dict[Hashable, api.TlcAnswer | Refusal] = {}
+
+    def ask(self, question: Hashable, work: Callable[[], api.TlcAnswer]) -> api.TlcAnswer:
+        """Give the answer to a question, or begin to work on it.
+
+        Raises
+        ------
+        Refusal
+            If TLC works on another question, or could not answer. After that, the same question
+            starts TLC again.
+        """
+        with self._lock:
+            if question not in self._answers:
+                if _PENDING in self._answers.values():
+                    message = "TLC works on another question; it ends within a minute"
+                    raise Refusal(409, "busy", message)
+                self._answers[question] = _PENDING
+                thread = threading.Thread(target=self._work, args=(question, work), name=THREAD)
+                thread.daemon = True
+                thread.start()
+            answer = self._answers[question]
+            if isinstance(answer, Refusal):
+                del self._answers[question]
+                raise answer
+            return answer
+
+    def _work(self, question: Hashable, work: Callable[[], api.TlcAnswer]) -> None:
+        answer: api.TlcAnswer | Refusal
+        try:
+            answer = work()
+        except TlcError as error:
+            answer = Refusal(422, "tlc", " ".join(str(error).split()))
+        except Exception as error:  # noqa: BLE001 - the page must not wait forever
+            answer = Refusal(500, "bug", f"this is a bug in canvass: {error!r}")
+        with self._lock:
+            self._answers[question] = answer
+
+    def nearest(self, moment: Moment) -> api.TlcAnswer:
+        """Search for the nearest loss from a moment."""
+        found, kept = search(spec_root(), moment, _BOUNDS), None
+        if found.failure:
+            raise TlcError(found.failure)
+        if found.violation is not None and found.steps:
+            title = f"loss after {found.label}"
+            content = counterexample_of(found.violation, title)
+            made = Lazy(lambda: content)
+            source = Source("counterexample", title, "found by a search", Path(), made)
+            kept = self._store.add(source)
+        return api.TlcAnswer(found_text(found), found.states, kept, pending=False)
+
 
 _BASE: Final = "/what-if/{kind}/{source}/{at}"
 _MOST_CHANGES: Final = 3
@@ -53,7 +142,7 @@ _FIELDS_WITHOUT_NAME: Final = (("s", "electionState"), ("s", "role"))
 _UNLIKE: Final = (msgspec.ValidationError, LookupError, TypeError, ValueError, AttributeError)
 
 
-def values_of(states: Sequence[Tree], expression: str) -> tuple[str, ...]:
+def _values_of(states: Sequence[Tree], expression: str) -> tuple[str, ...]:
     """Evaluate an expression of the language of state graphs in each of some states.
 
     Raises
@@ -140,7 +229,7 @@ class WhatIfRoutes:
             rules=f"revision {'hardened' if rules.hardening else rules.revision}",
             choices=tuple(_listed(world, behaviour.states[-1])),
             actions=ACTION_NAMES,
-            values=values_of(behaviour.states, watched) if watched else (),
+            values=_values_of(behaviour.states, watched) if watched else (),
         )
 
     def _behaviour(self, start: Start, path: Sequence[str]) -> tuple[Counterexample, Cluster]:
@@ -189,7 +278,7 @@ class WhatIfRoutes:
         asked = script(start, path)
 
         def confirm() -> api.TlcAnswer:
-            result = asked.played(BOUNDS.seconds)
+            result = asked.played(_BOUNDS.seconds)
             return api.TlcAnswer(asked.verdict(result), result.distinct or 0, None, pending=False)
 
         return self._tlc.ask((asked.module, asked.config.text()), confirm)

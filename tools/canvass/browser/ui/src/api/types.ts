@@ -37,6 +37,59 @@ export interface Divergence {
   readonly rank: number;
 }
 
+/** The divergences of one kind: one class, at one action or property. */
+export interface DivergenceClassSummary {
+  readonly divergenceClass: string;
+  readonly name: string;
+  readonly count: number;
+  readonly runs: number;
+  readonly exampleRunId: string;
+  readonly exampleSource: string;
+  readonly exampleMemberId: number;
+  readonly exampleStep: number;
+  readonly exampleReason: string;
+}
+
+/** An unchanged unit with runs that did not conform when they were verified. */
+export interface EarlierUnit {
+  readonly source: string;
+  readonly verdicts: { readonly [name: string]: number };
+}
+
+/** A run that does not conform, or a malformed unit. */
+export interface Listed {
+  readonly source: string;
+  readonly runId: string | null;
+  readonly verdict: string;
+  readonly events: number;
+  readonly reason: string;
+}
+
+/** The result of a batch verification. */
+export interface Summary {
+  readonly schema: "canvass.batch/4";
+  readonly version: string;
+  readonly corpora: readonly string[];
+  readonly runs: number;
+  readonly events: number;
+  readonly verdicts: { readonly [name: string]: number };
+  readonly checkedInPart: number;
+  readonly revisions: { readonly [name: string]: number };
+  readonly divergences: number;
+  readonly clusters: readonly DivergenceClassSummary[];
+  readonly clusterCount: number;
+  readonly listed: readonly Listed[];
+  readonly listedCount: number;
+  readonly coverage: { readonly [name: string]: number };
+  readonly earlier: { readonly [name: string]: number };
+  readonly earlierListed: readonly EarlierUnit[];
+  readonly earlierListedCount: number;
+  readonly neverTaken: readonly string[];
+  readonly askedSteps: number;
+  readonly seconds: number;
+  readonly eventsPerSecond: number;
+}
+
 /** One election of the cluster. */
 export interface ElectionReport {
   readonly number: number;
@@ -446,59 +499,6 @@ export interface ExplanationView {
   readonly missing: readonly Sentence[];
   readonly places: { readonly [name: string]: EvidencePlace };
   readonly leftOut: number;
-}
-
-/** The divergences of one kind: one class, at one action or property. */
-export interface DivergenceClassSummary {
-  readonly divergenceClass: string;
-  readonly name: string;
-  readonly count: number;
-  readonly runs: number;
-  readonly exampleRunId: string;
-  readonly exampleSource: string;
-  readonly exampleMemberId: number;
-  readonly exampleStep: number;
-  readonly exampleReason: string;
-}
-
-/** An unchanged unit with runs that did not conform when they were verified. */
-export interface EarlierUnit {
-  readonly source: string;
-  readonly verdicts: { readonly [name: string]: number };
-}
-
-/** A run that does not conform, or a malformed unit. */
-export interface Listed {
-  readonly source: string;
-  readonly runId: string | null;
-  readonly verdict: string;
-  readonly events: number;
-  readonly reason: string;
-}
-
-/** The result of a batch verification. */
-export interface Summary {
-  readonly schema: "canvass.batch/4";
-  readonly version: string;
-  readonly corpora: readonly string[];
-  readonly runs: number;
-  readonly events: number;
-  readonly verdicts: { readonly [name: string]: number };
-  readonly checkedInPart: number;
-  readonly revisions: { readonly [name: string]: number };
-  readonly divergences: number;
-  readonly clusters: readonly DivergenceClassSummary[];
-  readonly clusterCount: number;
-  readonly listed: readonly Listed[];
-  readonly listedCount: number;
-  readonly coverage: { readonly [name: string]: number };
-  readonly earlier: { readonly [name: string]: number };
-  readonly earlierListed: readonly EarlierUnit[];
-  readonly earlierListedCount: number;
-  readonly neverTaken: readonly string[];
-  readonly askedSteps: number;
-  readonly seconds: number;
-  readonly eventsPerSecond: number;
 }
 
 /** A state graph. */
