@@ -21,7 +21,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
@@ -43,13 +42,13 @@ from canvass.steps.answers import (
 from canvass.steps.kernel import Status, StepColumns, canonical_keys
 from canvass.steps.step import Key, Question, Step, question, step_of
 from canvass.traces.arrow import ColumnError, from_table
-from canvass.traces.columns import EventColumns, Ints, from_events
+from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.ndjson import decode_run
 from canvass.traces.parquet import FactFinder, RunEntry, row_problems
 from canvass.traces.releases import releases_of_run
-from canvass.traces.schema import UNSENT, Event, Fact, FactKind, Run, encode
+from canvass.traces.schema import UNSENT, Fact, FactKind, Run, encode
 
 BATCH_EVENTS: Final = 1 << 16
 """The number of rows of a table that are checked together: small arrays are slow."""
@@ -111,7 +110,6 @@ class RunCheck:
     unchecked: int = 0
     open_steps: set[Key] = field(default_factory=set)
     actions: Ints = field(default_factory=lambda: np.zeros(len(ACTION_NAMES), dtype=np.int64))
-    facts: tuple[Fact, ...] = ()
     found: RunVerdict | None = None
     """The verdict, once the run has ended; provisional as long as steps are open."""
     parts: list[RunArrays] = field(default_factory=list)
@@ -303,13 +301,17 @@ class Checker:
 
     def _end_run(self, check: RunCheck, facts: tuple[Fact, ...]) -> None:
         """Make the checks of a whole run, and decide the verdict; ``facts`` say what is missing."""
-        check.facts = facts
         if check.events > MAX_RUN_EVENTS:
             check.malformed = check.malformed or (
                 f"{check.path}: TOO_LARGE: {check.events:,} events in the run {check.run_id};"
                 f" a run that is checked has at most {MAX_RUN_EVENTS:,}"
             )
-        if check.malformed or not check.parts:
+        if check.malformed:
+            return
+        if not check.parts:
+            reason = "the run has no events: nothing was checked"
+            verdict = Verdict.MALFORMED
+            check.found = RunVerdict(check.run_id, check.path, verdict, facts=facts, reason=reason)
             return
         assert check.run is not None
         run, arrays = check.run, RunArrays.joined(check.parts)
@@ -317,10 +319,9 @@ class Checker:
         if run.member_count == 1:
             # A single member has begun a term since it found its disk: no state shows that disk.
             check.unchecked -= len(run.disk_replaced)
-        facts, order, broken = check_whole(run, arrays, check.facts)
+        facts, order, broken = check_whole(run, arrays, facts)
         divergences: tuple[Divergence, ...] = ()
-        diverges = bool(check.wrong) or bool(order.found.any()) or bool(broken)
-        if diverges:
+        if check.wrong or order.found.any() or broken:
             rows = np.array(sorted(check.wrong), dtype=np.int64)
             step_of = check.wrong.__getitem__
             divergences = divergences_of(run, arrays, order, broken, rows, step_of)
@@ -329,7 +330,6 @@ class Checker:
             events=check.events,
             unchecked=check.unchecked,
             facts=facts,
-            diverges=diverges,
             divergences=divergences,
         )
 
@@ -356,8 +356,7 @@ def verdict_of(
     events: int,
     unchecked: int,
     facts: tuple[Fact, ...],
-    diverges: bool,
-    divergences: tuple[Divergence, ...] = (),
+    divergences: tuple[Divergence, ...],
 ) -> RunVerdict:
     """Give the verdict on a run that could be read, with the limits of the check.
 
@@ -368,7 +367,7 @@ def verdict_of(
     """
     lacks, reason = bool(facts or unchecked or run.missing), ""
     verdict = Verdict.INCOMPLETE if lacks else Verdict.CONFORMS
-    if diverges:
+    if divergences:
         verdict = Verdict.DIVERGES
     elif run.missing:
         reason = "; ".join(run.missing)
@@ -417,36 +416,6 @@ def _keys(keys: Keys) -> list[Key]:
 
 def _verdict(check: RunCheck) -> RunVerdict:
     """Give the verdict on a run that has ended."""
-    verdict = RunVerdict(check.run_id, check.path, Verdict.MALFORMED, reason=check.malformed)
-    if check.malformed:
-        return verdict
-    if check.found is None:
-        reason = "the run has no events: nothing was checked"
-        return replace(verdict, facts=check.facts, reason=reason)
+    if check.malformed or check.found is None:
+        return RunVerdict(check.run_id, check.path, Verdict.MALFORMED, reason=check.malformed)
     return check.found
-
-
-def check_events(
-    run: Run, streams: Mapping[int, Iterable[Event]], answers: Answers, path: str = ""
-) -> Findings:
-    """Check one run whose events are in memory.
-
-    Parameters
-    ----------
-    run
-        Its ``run.json``.
-    streams
-        The events of each member that has a stream, in the order of steps.
-    answers
-        The answers of TLC so far.
-    path
-        Names the run in the findings.
-    """
-    checker = Checker(answers)
-    checker.begin(path, {run.run_id: RunEntry(run)})
-    for member, stream in sorted(streams.items()):
-        events = list(stream)
-        if events:
-            checker.take(from_events(run.run_id, member, events))
-    checker.end()
-    return checker.findings()

@@ -91,28 +91,19 @@ class Checksums:
     checksum: Ints
 
 
-def replay(
-    arrays: RunArrays, order: Order, checksums: Checksums, *, unknown: bool, whole: bool
-) -> tuple[list[Violation], NDArray[np.uint64]]:
-    """Follow the logs of a run.
+def _of_logs(arrays: RunArrays, order: Order, *, unknown: bool, whole: bool) -> list[Violation]:
+    """Follow the logs of a run, and give the first violation of each of their properties.
 
     Parameters
     ----------
     arrays, order
         All events of the run, and their order of causes.
-    checksums
-        The checksums that are compared with the logs.
     unknown
         Whether nothing is known of the logs at the start.
     whole
         Whether no step of the run is missing.
-
-    Returns
-    -------
-    tuple
-        The first violation of each property of logs; and for each checksum the identity of the log
-        up to its position, 0 if it is not known.
     """
+    checksums = _contradicted(arrays)
     led = order.leaderships
     term = arrays.module_leadership_term_id
     leads = (arrays.role == LEADER) & (arrays.election_state == CLOSED)
@@ -134,7 +125,7 @@ def replay(
         for (name, text), (place, position) in zip(_LOG_NAMES, bad.tolist(), strict=True)
         if place >= 0
     ]
-    return broken, witness
+    return broken + _of_checksums(arrays, order, checksums, witness)
 
 
 PROPERTIES: Final = (
@@ -218,7 +209,7 @@ def violations(
         *_of_leaders(arrays, order),
         # LogMatching, LeaderCompleteness, StateMachineSafety, CommittedIsDurable,
         # NoTruncationBelowCommit, LogStream
-        *_of_logs(arrays, order, unknown=unknown, complete=complete),
+        *_of_logs(arrays, order, unknown=unknown, whole=all(complete)),
     ]
     left_out, _ = limits(revision=revision, unknown=unknown, whole=all(complete))
     if "AppliedWithinCommitted" not in left_out:
@@ -348,14 +339,6 @@ def _of_applied(arrays: RunArrays, order: Order) -> list[Violation]:
     return _first(order, bad, "AppliedWithinCommitted", text)
 
 
-def _of_logs(
-    arrays: RunArrays, order: Order, *, unknown: bool, complete: list[bool]
-) -> list[Violation]:
-    checksums = _contradicted(arrays)
-    broken, witness = replay(arrays, order, checksums, unknown=unknown, whole=all(complete))
-    return broken + _of_checksums(arrays, order, checksums, witness)
-
-
 def _contradicted(arrays: RunArrays) -> Checksums:
     """Give the checksums of positions that have different checksums.
 
@@ -374,6 +357,7 @@ def _contradicted(arrays: RunArrays) -> Checksums:
 def _of_checksums(
     arrays: RunArrays, order: Order, checksums: Checksums, witness: NDArray[np.uint64]
 ) -> list[Violation]:
+    """Compare checksums; ``witness`` has the identity of the log up to each, 0 if not known."""
     if not len(checksums.row):
         return []
     seen = np.flatnonzero(witness != 0)

@@ -1,8 +1,7 @@
 """Delta debugging of a run: the smallest run that still diverges in the same way.
 
-Each candidate is checked by `check_events`. It is accepted if its first
-divergence has the same class and name and is at the same event. Candidates leave out, in this
-order, as long as it helps:
+A candidate is accepted if its first divergence has the same class and name and is at the same
+event. Candidates leave out, in this order, as long as it helps:
 
 1. the ends of streams: all events that did not lead to the divergence;
 2. whole members, and more of the ends;
@@ -21,12 +20,14 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from canvass.conformance.check import check_events
+from canvass.conformance.check import Checker
 from canvass.conformance.diagnose import RunColumns
-from canvass.conformance.findings import Divergence, RunVerdict
+from canvass.conformance.findings import Divergence, Findings, RunVerdict
 from canvass.conformance.verify import decide
 from canvass.lanes.of_run import RunLanes
-from canvass.steps.answers import StepLookup
+from canvass.steps.answers import Answers, StepLookup
+from canvass.traces.columns import from_events
+from canvass.traces.parquet import RunEntry
 from canvass.traces.schema import Event, FactKind, Run
 
 Streams = Mapping[int, Sequence[Event]]
@@ -200,7 +201,7 @@ class _Search:
         if _size(kept) >= _size(self.kept) or self._place not in own:
             return False
         events = _events(self._streams, kept)
-        found = decide(partial(check_events, self._run, events), self._lookup).runs[0].verdict
+        found = decide(partial(_checked, self._run, events), self._lookup).runs[0].verdict
         self.checks += 1
         wanted = replace(self.target, step=events[self.target.member][own.index(self._place)].step)
         if not found.divergences or _what(found.divergences[0]) != _what(wanted):
@@ -212,6 +213,16 @@ class _Search:
         self.kept, self.last = kept, found.divergences[0]
         self._on_progress(_size(kept))
         return True
+
+
+def _checked(run: Run, events: Streams, answers: Answers) -> Findings:
+    """Check a run whose events are in memory."""
+    checker = Checker(answers)
+    checker.begin("", {run.run_id: RunEntry(run)})
+    for member, stream in sorted(events.items()):
+        checker.take(from_events(run.run_id, member, stream))
+    checker.end()
+    return checker.findings()
 
 
 def _what(divergence: Divergence) -> tuple[object, ...]:

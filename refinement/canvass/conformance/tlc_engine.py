@@ -412,7 +412,6 @@ def _settle(trace: TraceRun, answer: Answer) -> RunVerdict:
         events=trace.events,
         unchecked=trace.unchecked,
         facts=trace.facts,
-        diverges=not answer.conforms,
         divergences=() if answer.conforms else divergences_of(trace, answer),
     )
 

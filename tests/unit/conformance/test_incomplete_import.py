@@ -8,7 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.conformance.check import verdict_of
-from canvass.conformance.findings import CorpusVerdict, RunVerdict, Verdict
+from canvass.conformance.findings import (
+    LOG_STREAM,
+    CorpusVerdict,
+    Divergence,
+    DivergenceClass,
+    RunVerdict,
+    Verdict,
+)
 from canvass.conformance.report import to_junit
 from canvass.traces.alignment.importer import INCOMPLETE, MAX_KEPT, import_logs
 from canvass.traces.run import RunFolder
@@ -48,9 +55,8 @@ def run_with(missing: object) -> Run:
 
 
 def verdict_on(run: Run, *, diverges: bool = False, unchecked: int = 0) -> RunVerdict:
-    return verdict_of(
-        run, "run", events=1, unchecked=unchecked, facts=(), diverges=diverges, divergences=()
-    )
+    wrong = (Divergence(DivergenceClass.CAUSALITY, LOG_STREAM, 0, 0, ""),) if diverges else ()
+    return verdict_of(run, "run", events=1, unchecked=unchecked, facts=(), divergences=wrong)
 
 
 @pytest.mark.parametrize("unchecked", [0, 1])
