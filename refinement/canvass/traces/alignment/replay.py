@@ -11,6 +11,7 @@ line is matched.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -35,7 +36,7 @@ DEPTH: Final = 6
 """The most silent steps between two lines. Captured logs need at most four."""
 NODES: Final = 4_000
 """The most steps that are tried for one line, so that a false line does not take long."""
-WINDOW: Final = 60
+CHOICES: Final = 300
 """If a line cannot be matched, other choices are tried for so many lines before it."""
 BUDGET: Final = 15_000
 """The most steps that are tried to match one line, with those of other choices before it."""
@@ -47,8 +48,6 @@ MISSING_DEPTH: Final = 3
 """The most missing lines in a gap whose lines are named."""
 MISSING_FOUND: Final = 6
 """The most gaps that are tried before one line."""
-_REMEMBERED: Final = 200
-
 
 UNBOUNDED: Final = 1 << 60
 _CLOSED: Final = ElectionState.CLOSED
@@ -389,7 +388,7 @@ class Replay:
         trajectory = Trajectory(self.lines, self.before)
         steps = trajectory.steps
         reached: list[PathStep] = []
-        choices: list[tuple[int, Member, Iterator[Path], int]] = []
+        choices: deque[tuple[int, Member, Iterator[Path], int]] = deque(maxlen=CHOICES)
         failed: set[tuple[int, Member]] = set()
         furthest = spent = repaired = 0
         count = len(self.lines.records)
@@ -409,8 +408,7 @@ class Replay:
                     reached = list(steps)
                     failed.clear()
                 failed.add((k, state))
-                exhausted = self.spent - spent > self._budget
-                if not choices or furthest - choices[-1][0] > WINDOW or exhausted:
+                if not choices or self.spent - spent > self._budget:
                     repaired += 1
                     more = repair if repaired <= self._repairs else None
                     trajectory.steps[:], trajectory.stopped = reached, furthest
@@ -430,8 +428,6 @@ class Replay:
                     del steps[length:]
             if not any(step.gap for step in path):
                 choices.append((k, state, paths, len(steps)))
-            if len(choices) > _REMEMBERED:
-                del choices[: -WINDOW - 1]
             steps.extend(path)
             state = path[-1].state
             k = path[-1].lines.stop
