@@ -33,7 +33,7 @@ from canvass.cluster.messages import (
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log import records
-from canvass.traces.alignment import costs
+from canvass.traces.alignment import repairs
 from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match
 from canvass.traces.alignment.cluster_facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.driven_cluster import Conflict
@@ -175,9 +175,9 @@ def test_an_impossible_commit_position_has_no_window() -> None:
 
 
 def test_two_gaps_cost_more_than_a_false_line_and_one_small_gap_less() -> None:
-    gap = costs.GAP + costs.MISSING_LINE
+    gap = repairs.GAP + repairs.MISSING_LINE
 
-    assert gap < costs.FALSE_LINE < 2 * gap
+    assert gap < repairs.FALSE_LINE < 2 * gap
 
 
 def walked(rules: Rules, before: Member, *moves: tuple[str, Input], member_id: int = 0) -> Windows:

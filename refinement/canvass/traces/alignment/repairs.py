@@ -1,7 +1,13 @@
 """Repairs of a replay that cannot match a line: lines are missing or false.
 
-After each possible repair the next lines are replayed. The repair with the lowest cost is taken;
-the costs are those of `costs`.
+After each possible repair the next lines are replayed, and the repair with the lowest cost is
+taken. The costs decide between missing lines and a false line. A synchronous move and a silent move
+cost nothing. The cheapest alignment decides the outcome: `EXPLAINED` without any of the moves
+below, `INCOMPLETE` with gaps only, `CONTRADICTED` with a false line.
+
+A repair can also be a start with another disk than the member left: something outside the cluster
+changed it. The lines of the start show this: they name smaller positions or terms than the member
+had on disk. No step of the protocol lowers these, whatever lines are missing.
 """
 
 from __future__ import annotations
@@ -24,19 +30,63 @@ from canvass.cluster.member import (
 )
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.recording_log import last_term
-from canvass.cluster.transitions import begin_election, disk, election_complete
-from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import ProcessStart
-from canvass.traces.alignment import costs
+from canvass.cluster.transitions import begin_election, disk, election_complete, persistent_member
+from canvass.traces.aeron_log.records import (
+    ElectionStateChange,
+    NewElection,
+    ProcessStart,
+    RoleChange,
+)
 from canvass.traces.alignment.member_lines import INFERRED, is_start
 from canvass.traces.alignment.possible_steps import PROCESS_END
-from canvass.traces.alignment.replaced_disk import other_disks
+from canvass.traces.alignment.printing import count_logged, logged_lines
 from canvass.traces.alignment.replay import Path, PathStep, Repair, Replay, Trajectory
+
+GAP: Final = 6
+"""The cost to open a gap. Lines are lost in blocks, so a further line of a gap costs less."""
+
+MISSING_LINE: Final = 2
+"""The cost of each missing line in an open gap. Two gaps cost more than one false line. One gap of
+three lines costs less than a false line: lines are lost more often than they are changed."""
+
+UNKNOWN_LINES: Final = 10
+"""The cost of a gap whose lines cannot be named, on top of `GAP`: the member's state is taken from
+a later line. Both costs together are more than that of a false line after which all lines are
+matched, and less than that of a false line after which some lines are not matched."""
+
+DISK_REPLACED: Final = 8
+"""The cost of a start with another disk than the member left. It is less than that of a false line,
+because two lines show what the member starts with."""
+
+UNALIGNED_LINE: Final = 1
+"""The cost of each line between a gap and the line from which the member's state is taken."""
+
+FALSE_LINE: Final = 14
+"""The cost of a line that no step prints, or that says other numbers than the step. A gap of a few
+lines costs less: no line is called false where lines may have been lost."""
+
+OTHER_FIELD: Final = 2
+"""The cost of each further field in which a false line differs from what the step prints."""
+
+HORIZON: Final = 40
+"""The number of lines after a repair that must be matched."""
+
+CHANGES: Final = 4
+"""The number of lines after a repair that must be matched, if only the lines that steps print are
+counted. Receipts show little, because most receipts are possible in any state."""
+
+FURTHEST: Final = 1_000
+"""The largest number of lines after a repair that are replayed."""
+
+UNMATCHED_LINE: Final = 1
+"""The cost of each unmatched line within `HORIZON` after a repair. All such lines together cost no
+more than another gap whose lines cannot be named."""
 
 BACK: Final = 4
 """The number of lines before the unmatched one at which a repair is tried, too."""
-_BEFORE_CHANGE: Final = (records.NewElection, records.RoleChange)
+_BEFORE_CHANGE: Final = (NewElection, RoleChange)
 """The lines that come before the first `ElectionStateChange` of an election."""
+_CANDIDATE: Final = "candidate term"
 _SUBSCRIBED: Final = frozenset(
     {
         ElectionState.FOLLOWER_CATCHUP_AWAIT,
@@ -58,8 +108,8 @@ class Repairs:
         """The cheapest repair of a trajectory that cannot match line ``k``, or None.
 
         A line is called false only if the lines after it are matched without it: those within
-        `costs.HORIZON`, and further ones until `costs.CHANGES` of the matched lines are printed by
-        steps, at most `costs.FURTHEST`.
+        `HORIZON`, and further ones until `CHANGES` of the matched lines are printed by
+        steps, at most `FURTHEST`.
         No line is called false if the state before it is not certain. That is so if lines of the
         same process are missing, if the member was silent for long, or if a silent message cannot
         be inferred.
@@ -70,10 +120,10 @@ class Repairs:
         for repair in sorted(candidates, key=lambda one: (one.cost, one.false_line >= 0)):
             if best is not None and repair.cost >= best[0]:
                 break
-            unmatched = costs.UNMATCHED_LINE * self._unmatched(repair)
+            unmatched = UNMATCHED_LINE * self._unmatched(repair)
             if unmatched and repair.false_line >= 0:
                 continue
-            total = repair.cost + min(unmatched, costs.GAP + costs.UNKNOWN_LINES)
+            total = repair.cost + min(unmatched, GAP + UNKNOWN_LINES)
             if best is None or total < best[0]:
                 best = total, repair
         if best is None:
@@ -97,9 +147,9 @@ class Repairs:
         )
         state, k = repair.path[-1].state, repair.path[-1].lines.stop
         count, changes = len(self._lines.records), 0
-        end = min(k + costs.HORIZON, count)
-        last = min(k + costs.FURTHEST, count)
-        while k < end or (changes < costs.CHANGES and k < last):
+        end = min(k + HORIZON, count)
+        last = min(k + FURTHEST, count)
+        while k < end or (changes < CHANGES and k < last):
             if isinstance(self._lines.records[k], ProcessStart):
                 if is_passed and not changes:
                     break
@@ -110,7 +160,7 @@ class Repairs:
                 return max(end - k, 1)
             state, k = path[-1].state, path[-1].lines.stop
             changes += self._lines.messages[path[-1].lines.start] is None
-        return costs.HORIZON if is_passed and not changes else 0
+        return HORIZON if is_passed and not changes else 0
 
     def _candidates(self, steps: list[PathStep], k: int) -> Iterator[Repair]:
         places = list(_places(steps, k))
@@ -127,16 +177,16 @@ class Repairs:
         if line + 1 == count or isinstance(self._lines.records[line + 1], ProcessStart):
             ended = Trajectory(self._lines, state)
             ended.end_with(line, reason)
-            yield Repair(costs.FALSE_LINE, length, tuple(ended.steps), line, reason)
+            yield Repair(FALSE_LINE, length, tuple(ended.steps), line, reason)
         if line + 1 < count:
             for path in islice(self._replay.match_line(state, line + 1, depth=4), 3):
                 if path[-1].lines.stop > k:
-                    yield Repair(costs.FALSE_LINE, length, path, line, reason)
+                    yield Repair(FALSE_LINE, length, path, line, reason)
         for path, at, fields in self._replay.match_but_one(state, line):
             if line < k and self._match_up_to(path[-1].state, path[-1].lines.stop, k) is None:
                 continue
             yield Repair(
-                costs.FALSE_LINE + costs.OTHER_FIELD * (fields - 1),
+                FALSE_LINE + OTHER_FIELD * (fields - 1),
                 length,
                 path,
                 at,
@@ -146,7 +196,7 @@ class Repairs:
             for path in self._replay.match_after_missing(state, line + 1):
                 if path[-1].lines.stop > k and sum(bool(step.gap) for step in path) == 1:
                     yield Repair(
-                        costs.FALSE_LINE + 1,
+                        FALSE_LINE + 1,
                         length,
                         path,
                         line,
@@ -174,7 +224,7 @@ class Repairs:
             if line < k and self._match_up_to(path[-1].state, path[-1].lines.stop, k) is None:
                 continue
             missing = sum(bool(step.gap) for step in path)
-            yield Repair(costs.GAP + costs.MISSING_LINE * missing, length, path)
+            yield Repair(GAP + MISSING_LINE * missing, length, path)
 
     def _resynchronised(self, steps: list[PathStep], k: int) -> Iterator[Repair]:
         """The repairs in which the member's state is taken from the next line that describes it.
@@ -192,12 +242,12 @@ class Repairs:
             while isinstance(record, _BEFORE_CHANGE) and taken < len(lines):
                 record = lines[taken]
                 taken += 1
-            if isinstance(record, records.ElectionStateChange):
-                if isinstance(begun, records.NewElection) and not _begins(begun, record):
+            if isinstance(record, ElectionStateChange):
+                if isinstance(begun, NewElection) and not _begins(begun, record):
                     return
                 if is_start(begun):
                     gap = "lines are missing before it" if lost else ""
-                    others = other_disks(self._replay, steps, record, index, gap)
+                    others = _other_disks(self._replay, steps, record, index, gap)
                     yield from others
                     if others:
                         return
@@ -211,7 +261,7 @@ class Repairs:
                     gap=reason,
                     resynchronised=True,
                 )
-                cost = costs.GAP + costs.UNKNOWN_LINES + costs.UNALIGNED_LINE * lost
+                cost = GAP + UNKNOWN_LINES + UNALIGNED_LINE * lost
                 yield Repair(cost, length, (step,))
                 return
 
@@ -224,7 +274,7 @@ def _has_gap(steps: list[PathStep], length: int) -> bool:
     return False
 
 
-def _begins(begun: records.NewElection, change: records.ElectionStateChange) -> bool:
+def _begins(begun: NewElection, change: ElectionStateChange) -> bool:
     """Whether a `NewElection` and the first change of its election agree."""
     said = begun.leadership_term_id, begun.log_position
     is_alike = said == (change.log_leadership_term_id, change.log_position)
@@ -249,7 +299,7 @@ def _places(steps: list[PathStep], k: int) -> Iterator[tuple[int, int]]:
                 return
 
 
-def described_state(replay: Replay, s: Member, record: records.ElectionStateChange) -> Member:
+def described_state(replay: Replay, s: Member, record: ElectionStateChange) -> Member:
     """The state of a member after a line that describes it.
 
     Fields that the line does not show are those of ``s``.
@@ -304,3 +354,67 @@ def described_state(replay: Replay, s: Member, record: records.ElectionStateChan
         catchup_join_position=record.catchup_join_position,
     )
     return election_complete(rules, reached).next if at is ElectionState.CLOSED else reached
+
+
+def _other_disks(
+    replay: Replay, steps: list[PathStep], change: ElectionStateChange, index: int, gap: str
+) -> list[Repair]:
+    """The starts with another disk, one for each disk that the member can have found.
+
+    The lines from ``index`` on are those of the start. ``change`` is the first change of the
+    election state among them. The list is empty if they show no less than the state after ``steps``
+    has on disk. The only member of a cluster may also have a disk at the beginning of its log, such
+    as the disk of a backup. ``gap`` is the reason if lines are missing before the start.
+    """
+    s, lines = steps[-1].state if steps else replay.before, replay.lines
+    # The only member of a cluster begins the next term at once.
+    candidate = change.candidate_term_id - (replay.rules.member_count == 1)
+    pairs = {
+        "log position": (change.append_position, s.recorded_position),
+        "log term": (change.log_leadership_term_id, last_term(s.recording_log)),
+        "snapshot": (change.log_position, s.snapshot_log_position),
+        _CANDIDATE: (candidate, s.persisted_candidate_term_id),
+    }
+    is_first = replay.start is None and all(step.action == PROCESS_END for step in steps)
+    begins = is_first and replay.rules.member_count == 1
+    fallen = {n: p for n, p in pairs.items() if p[0] < p[1] or (begins and p[0] != p[1])}
+    # Only one line of the start shows the candidate term, so that line may be false.
+    cost = FALSE_LINE + 1 if [*fallen] == [_CANDIDATE] else DISK_REPLACED
+    said = ", ".join(f"{name} {now} after {before}" for name, (now, before) in fallen.items())
+    replaced, repairs = f"member {lines.member_id} starts with {said}", []
+    for found in _disks(replay, steps, s, change, candidate) if fallen else ():
+        outcome = replay.moves.take(found, "Restart", NO_INPUT)
+        assert outcome is not None
+        printed = logged_lines(lines.vocabulary, "Restart", found, outcome)
+        matched = range(index, index + count_logged(lines, printed, index))
+        step = PathStep("Restart", NO_INPUT, outcome, matched, gap, replaced=replaced)
+        repairs += [Repair(cost, len(steps), (step,))] if matched else []
+    return repairs
+
+
+def _disks(
+    replay: Replay, steps: list[PathStep], s: Member, change: ElectionStateChange, candidate: int
+) -> list[Member]:
+    """The disks that a member can have found, the likeliest first.
+
+    The recording log of such a disk has the entries up to the term of ``change``, or none. If it
+    has none, the snapshot has that term.
+    """
+    term, end, at = change.log_leadership_term_id, change.append_position, change.log_position
+    base = replay.moves.facts.term_entries.get(term, (at, 0))[0]
+    log = tuple(e for e in s.recording_log if e.leadership_term_id <= term)
+    if term > last_term(log):
+        log = (*log, TermEntry(term, base, NULL_VALUE))
+    elif len(log) < len(s.recording_log):
+        # The last term was open when the disk was copied.
+        log = (*log[:-1], replace(log[-1], log_position=NULL_VALUE)) if log else log
+    states = (step.state for step in reversed(steps) if step.state.snapshot_log_position == at)
+    old = next(states, None)
+    known = (term, base)
+    if old is not None:
+        known = old.snapshot_leadership_term_id, old.snapshot_term_base_log_position
+    disks = [
+        persistent_member(replay.rules, candidate, log, end, *known, at),
+        persistent_member(replay.rules, candidate, (), end, term, min(base, at), at),
+    ]
+    return disks[::-1] if end == at and term >= 0 else disks

@@ -21,7 +21,6 @@ from canvass.cluster.messages import (
 )
 from canvass.traces.aeron_log.clocks import is_one_host
 from canvass.traces.aeron_log.records import NewElection, ProcessStart
-from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import Matching, Receipt
 from canvass.traces.alignment.completeness import IN_STEP_NS
 from canvass.traces.alignment.member_lines import MemberLines
@@ -30,6 +29,9 @@ from canvass.traces.alignment.send_windows import SLOTS, Windows, sends_message
 
 NEAR: Final = 8
 """The number of lines before a gap among which one may be false instead."""
+_UNSENT_MESSAGES: Final = 2
+"""If so many receipts have no window, there is a gap in the log of their sender: the gap costs less
+than as many false lines."""
 _ASKING: Final = frozenset({"CanvassPosition", "AppendPosition"})
 """The messages that have answers. If an answer has no window, the line of such a message may be
 missing in the log of the member that answered."""
@@ -86,7 +88,7 @@ def _decide_first(
             last_ns = times[max(steps[at].lines.start - 1, 0)]
             ends += [] if one_host and now_ns < last_ns - IN_STEP_NS else [at]
     shown = (
-        len({one.message for _, one in receipts}) >= costs.UNSENT_MESSAGES
+        len({one.message for _, one in receipts}) >= _UNSENT_MESSAGES
         or len({to for to, one in receipts if one.message == m}) > 1
         or any(
             _is_silent(windows[i], windows[to].next_line_ns[one.step])
