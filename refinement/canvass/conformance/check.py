@@ -322,9 +322,7 @@ class Checker:
         facts, order, broken = check_whole(run, arrays, facts)
         divergences: tuple[Divergence, ...] = ()
         if check.wrong or order.found.any() or broken:
-            rows = np.array(sorted(check.wrong), dtype=np.int64)
-            step_of = check.wrong.__getitem__
-            divergences = divergences_of(run, arrays, order, broken, rows, step_of)
+            divergences = divergences_of(run, arrays, order, broken, check.wrong)
         check.found = verdict_of(
             *(run, check.path),
             events=check.events,

@@ -9,9 +9,11 @@ cannot run, only this reason is missing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,8 +51,8 @@ from canvass.steps.step import (
 )
 from canvass.tlc.errors import TlcError
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
-from canvass.traces.columns import EventColumns, Ints
-from canvass.traces.layout import ACTION_NAMES, MEMBER_COLUMNS, NONE, message_id_text
+from canvass.traces.columns import EventColumns
+from canvass.traces.layout import MEMBER_COLUMNS, NONE, message_id_text
 from canvass.traces.parquet import read_runs
 from canvass.traces.schema import Event, Run
 
@@ -247,8 +249,7 @@ def divergences_of(
     arrays: RunArrays,
     order: Order,
     broken: Iterable[Violation],
-    wrong: Ints,
-    step_of: Callable[[int], Step],
+    wrong: Mapping[int, Step],
 ) -> tuple[Divergence, ...]:
     """Give the divergences of a run in the order of causes: the first of each kind and name.
 
@@ -261,17 +262,14 @@ def divergences_of(
     order, broken
         The results of the checks of the whole run.
     wrong
-        Rows of steps that are not allowed: at least the first two of each member and action.
-    step_of
-        Gives the step of a row of ``wrong``.
+        Steps that are not allowed, by their rows: at least the first two of each member and action.
     """
     found = [
-        *_steps(run, arrays, order, wrong, step_of),
+        *islice(_steps(run, arrays, order, wrong), MAX_DIVERGENCES),
         *_receipts(arrays, order),
         *(_violation(arrays, order, each) for each in broken),
     ]
-    named = _with_hazards(run, _firsts(found))
-    return tuple(sorted(named, key=_precedence)[:MAX_DIVERGENCES])
+    return tuple(_with_hazards(run, _firsts(found))[:MAX_DIVERGENCES])
 
 
 def _with_hazards(run: Run, found: list[Divergence]) -> list[Divergence]:
@@ -298,6 +296,7 @@ def _precedence(divergence: Divergence) -> tuple[int, int, str]:
 
 
 def _firsts(found: Iterable[Divergence]) -> list[Divergence]:
+    """Give the first divergence of each kind and name, in the order of causes."""
     first: dict[tuple[DivergenceClass, str], Divergence] = {}
     for divergence in sorted(found, key=_precedence):
         first.setdefault((divergence.kind, divergence.name), divergence)
@@ -348,29 +347,16 @@ def _receipts(arrays: RunArrays, order: Order) -> Iterator[Divergence]:
 
 
 def _steps(
-    run: Run,
-    arrays: RunArrays,
-    order: Order,
-    wrong: Ints,
-    step_of: Callable[[int], Step],
+    run: Run, arrays: RunArrays, order: Order, wrong: Mapping[int, Step]
 ) -> Iterator[Divergence]:
-    for row in _first_rows(arrays.action, order, wrong):
-        kind, text = _what_is_wrong(step_of(row), run)
-        name = ACTION_NAMES[int(arrays.action[row])]
-        yield _at(arrays, order, row, kind, name, text)
-
-
-def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
-    """Give the first two wrong rows of each action, in the order of causes."""
-    rows = rows[np.argsort(order.rank[rows], kind="stable")]
-    taken: dict[int, int] = {}
-    chosen = []
-    for row in rows.tolist():
-        action = int(actions[row])
-        taken[action] = taken.get(action, 0) + 1
-        if taken[action] <= 2:
-            chosen.append(row)
-    return chosen[:MAX_DIVERGENCES]
+    """Give the first two wrong steps of each action, in the order of causes."""
+    rank, taken = order.rank, Counter[Action]()
+    for row in sorted(wrong, key=lambda row: (rank[row], row)):
+        step = wrong[row]
+        taken[step.action] += 1
+        if taken[step.action] <= 2:
+            kind, text = _what_is_wrong(step, run)
+            yield _at(arrays, order, row, kind, step.action.value, text)
 
 
 def _what_is_wrong(step: Step, run: Run) -> tuple[DivergenceClass, str]:
