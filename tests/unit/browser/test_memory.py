@@ -8,11 +8,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
 
 from canvass.browser.memory import LONG, give_back, in_own_process, mapped
+from canvass.browser.run_find import RunStates, find_in_run
+from canvass.browser.runs import OpenRun
+from support.corpora import record_runs
 
 
 def resident_kib() -> int:
@@ -46,6 +50,17 @@ def test_arrays_in_a_file_hold_memory_only_while_they_are_read() -> None:
     assert read - before > size // 1024 // 2
     assert resident_kib() - before < size // 1024 // 8
     assert one[-1] == size // 8 - 1
+
+
+def test_a_run_that_is_closed_leaves_memory_though_it_was_searched(tmp_path: Path) -> None:
+    (folder,) = record_runs(tmp_path / "corpus", 1, 40).iterdir()
+    opened = OpenRun(folder, folder.name)
+    assert find_in_run(opened, RunStates(opened), 'action = "Canvass"', 10).count
+    left = ref(opened)
+    del opened
+    gc.collect()
+
+    assert left() is None
 
 
 def test_the_server_begins_without_the_libraries_that_only_some_questions_need() -> None:

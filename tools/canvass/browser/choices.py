@@ -35,8 +35,6 @@ from canvass.tlc.config import parse_config
 from canvass.traces.actions import ACTION_INPUTS, Action
 
 LOST: Final = "lost"
-_PROCESSING: Final = (Action.CONSUME_LOG, Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT)
-_PROCESS_END: Final = "ProcessEnd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ def inputs_of(world: World, i: int, action: Action) -> Iterable[Input]:
     """Give the possible inputs of an action that receives no message; there may be none."""
     s, reads = world.members[i], ACTION_INPUTS[action].fields
     written, unit = s.publication_position + world.event_length, world.event_length == 1
-    if action in _PROCESSING:
+    if action in (Action.CONSUME_LOG, Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT):
         bounds = (*((s.commit_position + 1,) if unit else ()), consume_bound(s))
         found = (world.processing(i, bound) for bound in bounds)
         return [one[1] for one in found if one is not None and one[0] == action.value]
@@ -201,7 +199,7 @@ def moment_of(state: Tree, rules: Rules) -> Moment:
             for i, queues in state["channel"].items()
             for j, queue in queues.items()
             for one in queue
-            if one["type"] != _PROCESS_END
+            if one["type"] != "ProcessEnd"
         ),
         logs=tuple(_log(terms) for terms in state["log"].values()),
         committed=_log(state.get("hist", {}).get("committed", ())),
@@ -271,9 +269,6 @@ def _entries(log: Log, *, unit: bool) -> list[Any]:
     return [{"term": one.term, "start": one.start, "end": one.end} for one in log]
 
 
-_MODEL_NAME: Final = re.compile(r"\w{1,80}", re.ASCII)
-
-
 @dataclass
 class Cluster(World):
     """A cluster whose recorded steps follow those of a run."""
@@ -326,7 +321,7 @@ class Start:
 def rules_of(name: str, count: int) -> Rules:
     """Give the rules of a model of the spec; for an unknown model, those of the newest revision."""
     path = spec_root() / f"{name}.cfg"
-    if _MODEL_NAME.fullmatch(name) and path.is_file():
+    if re.fullmatch(r"\w{1,80}", name, re.ASCII) and path.is_file():
         model = Model(name, parse_config(path.read_text(encoding="utf-8"), path.name), path)
         with suppress(GraphError, ValueError):
             if model.rules.member_count == count:

@@ -235,37 +235,6 @@ def _root_module(module: Path, states: Sequence[State], what: str, *, of_steps: 
     )
 
 
-def formula(title: str, name: str, states: Sequence[State], folder: Path) -> api.Formula:
-    """Give the definition of a property, and its false parts in each state.
-
-    Parameters
-    ----------
-    title
-        The name of the counterexample's model.
-    name
-        The name of the property.
-    states
-        The states of the counterexample: values in ITF, by variable.
-    folder
-        The folder that is searched for the model, before the spec of canvass.
-    """
-    shown: Definition | None = None
-    parts: tuple[api.FalsePart, ...] = ()
-    note = ""
-    try:
-        module, config = _model(title, folder)
-        shown = _defined(module, name)
-        symbols = symbols_of(exported(module))
-        shown, body = _evaluable(symbols, module, name)
-        parts = tuple(_parts(_Formula(symbols, shown), body, states, module, config))
-    except (_NoParts, ModuleError, TlcError, OSError, LookupError, ValueError) as error:
-        note = f"Its parts are not evaluated: {' '.join(str(error).split())}."
-    operator = None
-    if shown is not None:
-        operator = Operator(shown.module.stem, shown.line, shown.lines)
-    return api.Formula(note=note, operator=operator, parts=parts)
-
-
 def _parts(
     found: _Formula, body: Element, states: Sequence[State], module: Path, config: TlcConfig
 ) -> Iterator[api.FalsePart]:
@@ -381,8 +350,25 @@ class Counterexample:
 
     @lru_cache(maxsize=16)  # noqa: B019 (a few counterexamples are kept)
     def formula(self) -> api.Formula:
-        """Give the definition of the violated property, and its false parts in each state."""
-        return formula(self.title, self.property, self.values, self.folder)
+        """Give the definition of the violated property, and its false parts in each state.
+
+        The folder of the file is searched for the model, before the spec of canvass.
+        """
+        shown: Definition | None = None
+        parts: tuple[api.FalsePart, ...] = ()
+        note = ""
+        try:
+            module, config = _model(self.title, self.folder)
+            shown = _defined(module, self.property)
+            symbols = symbols_of(exported(module))
+            shown, body = _evaluable(symbols, module, self.property)
+            parts = tuple(_parts(_Formula(symbols, shown), body, self.values, module, config))
+        except (_NoParts, ModuleError, TlcError, OSError, LookupError, ValueError) as error:
+            note = f"Its parts are not evaluated: {' '.join(str(error).split())}."
+        operator = None
+        if shown is not None:
+            operator = Operator(shown.module.stem, shown.line, shown.lines)
+        return api.Formula(note=note, operator=operator, parts=parts)
 
 
 def read_counterexample(path: Path) -> Counterexample:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -58,7 +58,7 @@ class Opener:
             self._scratch.cleanup()
 
     def open_all(self, paths: Sequence[Path]) -> Iterator[Source]:
-        """Give the sources of all paths; without a path, those of `samples`.
+        """Give the sources of all paths; without a path, the sample run.
 
         A path that cannot be opened becomes a source that says why.
 
@@ -68,7 +68,7 @@ class Opener:
             If no path can be opened: the error of the first one.
         """
         if not paths:
-            yield from self.samples()
+            yield from self._samples()
         errors: list[Exception] = []
         found: list[Source] = []
         for path in paths:
@@ -76,7 +76,7 @@ class Opener:
                 found += self.open(path)
             except (OpenError, TraceError, CounterexampleError) as error:
                 errors.append(error)
-                found.append(broken_source(path, error))
+                found.append(_broken_source(path, error))
         if errors and len(errors) == len(paths):
             raise errors[0]
         yield from found
@@ -96,9 +96,9 @@ class Opener:
         if path.is_file() and path.suffix == ".dot":
             raise OpenError(f"{path}: a dump; `canvass graph build` makes a state graph of it")
         if path.is_file() and path.suffix != ".parquet":
-            source = counterexample_source(path)
-            source.content.get()  # Only the content shows whether the file is a counterexample.
-            yield source
+            counterexample = Lazy(lambda: read_counterexample(path))
+            counterexample.get()  # Only the content shows whether the file is a counterexample.
+            yield Source("counterexample", path.name, shown(path), path, counterexample)
         elif not path.exists():
             if path.is_symlink():
                 raise OpenError(f"{path}: a link to {path.readlink()}, which cannot be opened")
@@ -109,7 +109,7 @@ class Opener:
             content = Lazy(lambda: OpenGraph(path))
             yield Source("graph", path.resolve().name, shown(path), path, content)
         elif (path / "summary.json").is_file():
-            yield self.report_source(path)
+            yield self._report_source(path)
         else:
             yield from self._corpus(path)
 
@@ -126,9 +126,13 @@ class Opener:
         if not found:
             raise OpenError(f"{path}: there is no run in it")
         found.sort(key=lambda one: (natural(str(one[0])), natural(one[1])))
-        runs = {one: self.source_of(*one) for one in found} if len(found) <= CHECKED_RUNS else {}
+        runs = {one: self._source_of(*one) for one in found} if len(found) <= CHECKED_RUNS else {}
         if len(found) > 1:
-            yield self.corpus_source(path, found, runs)
+            # If its runs are sources, too, all of them are checked.
+            open_run = (lambda *one: runs[one]) if runs else self._source_of
+            corpus = OpenCorpus(path.resolve().name, found, open_run, checks=bool(runs))
+            detail, content = f"{shown(path)}: {len(found):,} runs", Lazy(lambda: corpus)
+            yield Source("corpus", corpus.title, detail, path, content, inner=corpus.run_at)
         yield from runs.values()
 
     def _runs_of(self, file: Path) -> list[Place]:
@@ -140,35 +144,26 @@ class Opener:
             self._refused[file] = error
             return [(file, file.name)]
 
-    def corpus_source(
-        self, path: Path, found: Sequence[Place], runs: Mapping[Place, Source]
-    ) -> Source:
-        """Give the source of a corpus; if its runs are sources, too, all of them are checked."""
-        open_run = (lambda *one: runs[one]) if runs else self.source_of
-        corpus = OpenCorpus(path.resolve().name, found, open_run, checks=bool(runs))
-        detail, content = f"{shown(path)}: {len(found):,} runs", Lazy(lambda: corpus)
-        return Source("corpus", corpus.title, detail, path, content, inner=corpus.run_at)
-
-    def source_of(self, path: Path, run_id: str) -> Source:
+    def _source_of(self, path: Path, run_id: str) -> Source:
         """Give the source of a run folder, a run of a data set, or a folder of event logs."""
         if path in self._refused:
-            return broken_source(path, self._refused[path])
+            return _broken_source(path, self._refused[path])
         if path.is_dir() and not (path / "run.json").is_file():
-            return self.aeron_source(path)
+            return self._aeron_source(path)
         content = Lazy(lambda: RunSource(path, run_id, self._checker))
         return Source("run", run_id, shown(path), path, content)
 
-    def report_source(self, folder: Path) -> Source:
+    def _report_source(self, folder: Path) -> Source:
         """Give the source of a report, through which its runs are opened."""
         content = Lazy(lambda: OpenReport(folder))
 
         def inner(number: int) -> Source | None:
             place = content.get().run_at(number)
-            return None if place is None else self.source_of(*place)
+            return None if place is None else self._source_of(*place)
 
         return Source("report", folder.resolve().name, shown(folder), folder, content, inner=inner)
 
-    def aeron_source(self, logs: Path) -> Source:
+    def _aeron_source(self, logs: Path) -> Source:
         """Give the source of a run that is imported from event logs at the first request."""
         title = logs.resolve().name
 
@@ -186,7 +181,7 @@ class Opener:
         detail = "a shipped sample" if sample else f"imported from {shown(logs)}"
         return Source("run", title, detail, logs, Lazy(make))
 
-    def samples(self) -> Iterator[Source]:
+    def _samples(self) -> Iterator[Source]:
         """Give the sample run.
 
         Raises
@@ -196,7 +191,7 @@ class Opener:
         """
         for folder in (_PACKAGED_SAMPLE, _CHECKOUT_SAMPLE):
             if folder.is_dir():
-                yield self.aeron_source(folder)
+                yield self._aeron_source(folder)
                 return
         raise OpenError("this installation carries no sample run; name one")
 
@@ -213,16 +208,10 @@ def usable_graphs(paths: Iterable[Path]) -> list[Path]:
     return found
 
 
-def broken_source(path: Path, error: Exception) -> Source:
+def _broken_source(path: Path, error: Exception) -> Source:
     """Give a source whose content raises ``error``; its page shows the message."""
 
     def make() -> object:
         raise error
 
     return Source("run", path.name or str(path), shown(path), path, Lazy(make))
-
-
-def counterexample_source(path: Path) -> Source:
-    """Give the source of a counterexample."""
-    content = Lazy(lambda: read_counterexample(path))
-    return Source("counterexample", path.name, shown(path), path, content)

@@ -23,7 +23,13 @@ from canvass.browser.questions import Refusal, bad_request
 from canvass.browser.sources import Lazy, Source, shown
 from canvass.conformance.findings import reason_text
 from canvass.conformance.report import natural
-from canvass.corpus.report import VERDICTS, Summary, read_summary, revision_texts
+from canvass.corpus.report import (
+    VERDICTS,
+    DivergenceClassSummary,
+    Summary,
+    read_summary,
+    revision_texts,
+)
 from canvass.traces.errors import TraceError
 
 PAGE: Final = 100
@@ -104,20 +110,16 @@ class OpenReport:
             title=self.folder.resolve().name,
             summary=replace(summary, listed=[], earlier_listed=[]),
             revisions=tuple(revision_texts(summary)),
-            examples=tuple(
-                None
-                if (at := self._number_of(one.example_source, one.example_run_id)) is None
-                else _run_name(source_id, at)
-                for one in summary.clusters
-            ),
+            examples=tuple(self._example(source_id, one) for one in summary.clusters),
             runs=self.runs(source_id, "", "", 0),
         )
 
-    def _number_of(self, source: str, run_id: str) -> int | None:
-        table = self._runs.get()
-        same = pc.and_(pc.equal(table["source"], source), pc.equal(table["run_id"], run_id))
+    def _example(self, source_id: str, one: DivergenceClassSummary) -> str | None:
+        """Give the source id of an example; None if the run is gone."""
+        source, run_id = (self._runs.get()[name] for name in ("source", "run_id"))
+        same = pc.and_(pc.equal(source, one.example_source), pc.equal(run_id, one.example_run_id))
         number = pc.index(pc.fill_null(same, fill_value=False), value=True).as_py()
-        return number if number >= 0 and self.run_at(number) is not None else None
+        return None if self.run_at(number) is None else _run_name(source_id, number)
 
     def runs(self, source_id: str, verdict: str, text: str, page: int) -> api.ReportRuns:
         """Give a page of the runs that have a verdict, and a text in their id, path or reason.

@@ -36,7 +36,6 @@ _OF_RUN: Final[dict[str, Callable[[api.Segment], bool]]] = {
     CANDIDATES: lambda one: one.election_state == "CANDIDATE_BALLOT",
 }
 FIELDS: Final = (ACTION, MEMBER, LEADERS, CANDIDATES, *artifact.FIELDS)
-ACTIONS: Final = tuple(ACTION_NAMES)
 _STATE: Final = {wire_name(name): place for name, place in STATE_INDEX.items()}
 _RECORD: Final = {wire_name(name): place for name, place in MEMBER_INDEX.items()}
 
@@ -57,13 +56,13 @@ class RunStates:
     def __init__(self, opened: OpenRun) -> None:
         self.state_count = len(opened.loaded.columns)
         self._opened = opened
+        self._column = cache(self._make_column)  # One on the class would keep each run.
 
     def columns(self, fields: Sequence[str]) -> Columns:
         """Give the values of some of ``fields`` after all steps."""
         return interned({name: self._column(name) for name in fields or (ACTION,)})
 
-    @cache  # noqa: B019 (a run is kept as long as its states)
-    def _column(self, name: str) -> tuple[Sequence[Value], NDArray[np.int64]]:
+    def _make_column(self, name: str) -> tuple[Sequence[Value], NDArray[np.int64]]:
         columns: Any = self._opened.loaded.columns
         if name == ACTION:
             return ACTION_NAMES, columns.action
@@ -92,7 +91,7 @@ def _members(opened: OpenRun, holds: Callable[[api.Segment], bool]) -> NDArray[n
 def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> api.RunFound:
     """Find the stretches of events for which a predicate holds, ordered by their beginnings."""
     if not where:
-        return api.RunFound(count=0, events=0, shown=(), hints=(), fields=FIELDS, actions=ACTIONS)
+        return api.RunFound(0, 0, (), (), FIELDS, ACTION_NAMES)
     predicate = parse(where)
     named = {str(one.value) for one in names_in(predicate.node)}
     of_run = bool(named) and named <= _OF_RUN.keys()
@@ -113,7 +112,7 @@ def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> a
         shown=tuple(_stretch(opened, *one, of_run=of_run) for one in found[:limit]),
         hints=hints,
         fields=FIELDS,
-        actions=ACTIONS,
+        actions=ACTION_NAMES,
         of_cluster=of_run,
     )
 
@@ -167,8 +166,6 @@ def next_change(opened: OpenRun, path: str, member: int, number: int) -> api.Nex
     Refusal
         If a member's state has no such field, or the field is in a list of varying length.
     """
-    if not 0 <= member < len(opened.places):
-        raise bad_request(f"the run has no member {member}")
     rows, places = opened.member_rows[member], opened.places[member]
     values = _values(opened, path, rows)
     at = int(np.searchsorted(places, number, side="right"))

@@ -323,16 +323,18 @@ def _lines_of(log: Path, wanted: tuple[int, ...]) -> Iterator[str]:
         yield rest.decode("utf-8", "replace")
 
 
-ROUTINE: Final = (
-    "RecordLog",
-    "AppendEntry",
-    "UpdateLeaderPosition",
-    "UpdateFollowerPosition",
-    "OnAppendPosition",
-    "OnCommitPosition",
-)
+_ROUTINE: Final = [
+    ACTION_NAMES.index(name)
+    for name in (
+        "RecordLog",
+        "AppendEntry",
+        "UpdateLeaderPosition",
+        "UpdateFollowerPosition",
+        "OnAppendPosition",
+        "OnCommitPosition",
+    )
+]
 """Actions that members take again and again between elections."""
-_ROUTINE: Final = [ACTION_NAMES.index(name) for name in ROUTINE]
 _KEPT: Final = [place for name, place in STATE_INDEX.items() if not name.endswith("position")]
 _KEPT_OF_MEMBER: Final = [
     place for name, place in MEMBER_INDEX.items() if not name.endswith("position")
@@ -463,7 +465,9 @@ class OpenRun:
             places. Each member's first event in a part has its own box.
         """
         part = range(self.total) if part is None else part
-        shown = self._shown(show, frozenset(marks).union(*self._first_rows(part.start)))
+        several = zip(self.member_rows, self.places, strict=True) if part.start else ()
+        firsts = (rows[places >= part.start][:1].tolist() for rows, places in several)
+        shown = self._shown(show, frozenset(marks).union(*firsts))
         low, high = np.searchsorted(shown.places, (part.start, part.stop)).tolist()
         drawable = shown.places[low:high]
         chosen = -1 if around is None or not part else int(shown.owner[around]) - low
@@ -492,11 +496,6 @@ class OpenRun:
             chosen=chosen,
             hidden=len(part) - len(drawable),
         )
-
-    def _first_rows(self, start: int) -> list[list[int]]:
-        """Give each member's first row from place ``start`` on, if any; no rows for place 0."""
-        several = zip(self.member_rows, self.places, strict=True) if start else ()
-        return [rows[places >= start][:1].tolist() for rows, places in several]
 
     def _shown(self, show: str, marked: frozenset[int]) -> Shown:
         """Give the drawn events; they are chosen once for each ``show`` and set of marked rows."""

@@ -62,14 +62,6 @@ class Prerequisite:
     fix: str = ""
 
 
-def examine() -> list[Prerequisite]:
-    """Check everything that canvass needs, in order of dependence.
-
-    A problem can be the cause of later ones.
-    """
-    return [_canvass(), _python(), *_java_and_tlc(), _spec(), _known_steps(), *_extras()]
-
-
 def _canvass() -> Prerequisite:
     """Look for the other project of this name: its files may take the place of ours."""
     with suppress(metadata.PackageNotFoundError):
@@ -203,7 +195,8 @@ def doctor() -> None:
 
     Exit code 0: canvass can work here. 2: it cannot. A missing extra is no problem.
     """
-    findings = examine()
+    # In order of dependence: a problem can be the cause of later ones.
+    findings = [_canvass(), _python(), *_java_and_tlc(), _spec(), _known_steps(), *_extras()]
     show("doctor", findings=findings)
     if any(one.status is Status.PROBLEM for one in findings):
         raise typer.Exit(EXIT_ERROR)
