@@ -522,7 +522,9 @@ def _text(value: object) -> str:
 
 # --- a divergence with its context ----------------------------------------------------------------
 
-STEPS_BEFORE: Final = 5
+OF_STEPS: Final = (DivergenceClass.IMPLEMENTATION_STEP, DivergenceClass.INSTRUMENTATION_GAP)
+"""The classes of a wrong step; the other classes concern causality and safety properties."""
+_STEPS_BEFORE: Final = 5
 """Steps of the member that a report shows before the divergence."""
 
 
@@ -553,7 +555,7 @@ def explain_refusal(loaded: RunColumns, divergence: Divergence, lookup: StepLook
     columns = loaded.columns
     row = loaded.row_of(divergence.member, divergence.step)
     first = row
-    while columns.predecessor[first] != NONE and row - first < STEPS_BEFORE:
+    while columns.predecessor[first] != NONE and row - first < _STEPS_BEFORE:
         first -= 1
     event = columns.event(row)
     base = RefusedStep(
@@ -568,10 +570,7 @@ def explain_refusal(loaded: RunColumns, divergence: Divergence, lookup: StepLook
     step = loaded.step(row)
     changed = tuple(differences(step.before, step.before, step.after, (), ()))
     fields: dict[str, Any] = {"changed": changed}
-    if divergence.kind in (
-        DivergenceClass.IMPLEMENTATION_STEP,
-        DivergenceClass.INSTRUMENTATION_GAP,
-    ):
+    if divergence.kind in OF_STEPS:
         fields |= _allowed_instead(step, loaded.run.rules, lookup)
     return replace(base, **fields)
 

@@ -152,11 +152,6 @@ class RunVerdict(Record, frozen=True):
     releases: LogReleases | None = None
     """The releases that wrote the logs of an imported run, and how its revision was chosen."""
 
-    @property
-    def exit_code(self) -> int:
-        """The exit code of a command that checked this run alone."""
-        return EXIT_CODES[self.verdict]
-
 
 class Counts(Record, frozen=True):
     """The amount that was checked, and the origin of the answers."""

@@ -27,6 +27,7 @@ from markupsafe import Markup, escape
 
 from canvass.cluster.messages import Record
 from canvass.conformance.diagnose import (
+    OF_STEPS,
     RefusedStep,
     RunColumns,
     explain_refusal,
@@ -64,8 +65,6 @@ CLASS_TEXTS: Final = {
 }
 """The meaning of each class for a person."""
 _MAX_FACTS: Final = 3
-OF_STEPS: Final = (DivergenceClass.IMPLEMENTATION_STEP, DivergenceClass.INSTRUMENTATION_GAP)
-"""The classes of a wrong step; the other classes concern causality and safety properties."""
 _SOUND: Final = (Verdict.CONFORMS, Verdict.INCOMPLETE)
 _SAID: Final = {"active sets": "sets of members that are heard from"}
 _DIGITS: Final = re.compile(r"\d+")

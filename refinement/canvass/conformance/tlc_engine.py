@@ -255,11 +255,6 @@ class Answer:
     )
     """By the number of explained events of each stream."""
 
-    @property
-    def is_given(self) -> bool:
-        """Whether TLC printed anything about the run."""
-        return self.conforms or bool(self.dead_ends)
-
 
 def read_answers(values: Iterable[Value], runs: int) -> list[Answer]:
     """Give the answer about each run.
@@ -428,7 +423,7 @@ def _ask(traces: Sequence[TraceRun]) -> list[Answer]:
         about = f"{len(traces)} runs" if len(traces) > 1 else f"run {traces[0].run.run_id}"
         raise EngineError(f"TLC did not come to an end with {about}: {result.message}")
     for trace, answer in zip(traces, answers, strict=True):
-        if not answer.is_given:
+        if not answer.conforms and not answer.dead_ends:
             raise EngineError(f"TLC said nothing about run {trace.run.run_id}")
     return answers
 

@@ -53,9 +53,9 @@ def test_an_answer_is_of_the_run_that_it_names() -> None:
         3,
     )
 
-    assert (first.conforms, first.is_given) == (False, False)
-    assert (second.conforms, second.is_given) == (True, True)
-    assert (third.conforms, third.is_given) == (False, True)
+    assert (first.conforms, len(first.dead_ends)) == (False, 0)
+    assert (second.conforms, len(second.dead_ends)) == (True, 0)
+    assert (third.conforms, len(third.dead_ends)) == (False, 1)
 
 
 def test_words_that_the_trace_specification_does_not_print_are_an_error() -> None:
