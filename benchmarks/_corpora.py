@@ -20,7 +20,9 @@ import pyarrow.parquet as pq
 
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.columns import EventColumns, Ints, join
-from canvass.traces.layout import (
+from canvass.traces.parquet import RUNS_KEY, RunEntry
+from canvass.traces.run import Corpus
+from canvass.traces.schema import (
     CHECKSUM_COLUMNS,
     ID_BITS,
     INPUT_COLUMNS,
@@ -29,11 +31,10 @@ from canvass.traces.layout import (
     MESSAGE_COLUMNS,
     STATE_COLUMNS,
     NumberKind,
+    Run,
+    encode,
     kind,
 )
-from canvass.traces.parquet import RUNS_KEY, RunEntry
-from canvass.traces.run import Corpus
-from canvass.traces.schema import Run, encode
 
 ROW_GROUP = 1 << 16
 _DAY_NS = 86_400_000_000_000

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from canvass.traces.aeron_log.event_types import EVENT_TYPES
-from canvass.traces.aeron_log.log_vocabulary import ALL, events_named
+from canvass.traces.aeron_log.releases import ALL, events_named
 from support.aeron_runs import captures
 from support.checked_runs import checked
 

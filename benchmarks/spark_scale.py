@@ -60,7 +60,7 @@ from spark_verify import (
 from canvass.conformance.verify import check_units
 from canvass.corpus.spark_session import open_session
 from canvass.steps.answers import StepLookup
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 from canvass.traces.parquet import RUNS_KEY, DatasetFile, RunEntry
 from canvass.traces.schema import encode
 

@@ -44,7 +44,7 @@ from canvass.corpus.spark_session import open_session
 from canvass.selftest.simulation_series import record_run
 from canvass.simulation.options import Options, swarm
 from canvass.steps.answers import StepLookup
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

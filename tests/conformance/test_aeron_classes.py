@@ -25,7 +25,7 @@ from canvass.aeron_driver.driver import (
 from canvass.aeron_driver.driving import drive, edge_steps
 from canvass.graph.artifact import Graph
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import NONE
+from canvass.traces.schema import NONE
 from support.graphs import graph_of
 
 VARIABLE: Final = "CANVASS_AERON_CLASSPATH"

@@ -14,7 +14,7 @@ from canvass.cluster.effects import Outcome
 from canvass.cluster.member import ElectionState, Input, Member
 from canvass.cluster.rules import Rules
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import NONE
+from canvass.traces.schema import NONE
 from support.edges import Trials, find_kill
 from support.graphs import graph_digest, graph_of
 

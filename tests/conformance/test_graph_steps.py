@@ -15,7 +15,7 @@ from canvass.graph.edge_keys import edge_keys
 from canvass.steps.oracle import ask
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import NONE
+from canvass.traces.schema import NONE
 from support.graphs import graph_of
 from support.random_steps import key_of
 

@@ -15,7 +15,7 @@ from canvass.graph.printed_steps import identities_of
 from canvass.graph.project import project
 from canvass.graph.walks import shortest_path
 from canvass.tlc.values import same
-from canvass.traces.layout import NONE
+from canvass.traces.schema import NONE
 from support.graphs import graph_of
 
 pytestmark = pytest.mark.tlc

@@ -15,7 +15,7 @@ import pytest
 
 from canvass.graph.artifact import Graph
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import NONE
+from canvass.traces.schema import NONE
 from support.graphs import graph_of
 from support.java_answers import Verdict, verdict_on
 from support.kept_answers import KeptAnswers, load_answers

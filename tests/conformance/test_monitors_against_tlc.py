@@ -26,7 +26,7 @@ from canvass.tlc.config import TlcConfig
 from canvass.tlc.results import Outcome
 from canvass.tlc.runner import run
 from canvass.tlc.workspace import SHORT_RUN, TlcOptions
-from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
+from canvass.traces.schema import ACTION_NAMES, STATE_ENUMS
 from support.run_arrays import StepSketch, arrays_of
 
 WALK = Path(__file__).parent / "MonitorWalk.tla"

@@ -17,7 +17,7 @@ from canvass.aeron_driver.comparison import reviewed_classes
 from canvass.aeron_driver.drivable import GraphSteps, Requests
 from canvass.aeron_driver.driving import Steps
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import NONE
+from canvass.traces.schema import NONE
 from support.edges import DEEPER, Trials, find_kill
 from support.graphs import graph_of
 from support.java_answers import drivable_steps

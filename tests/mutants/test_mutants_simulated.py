@@ -19,7 +19,7 @@ from canvass.conformance.findings import DivergenceClass
 from canvass.conformance.verify import check_units
 from canvass.selftest.runs import CoreThenOracle, record_run
 from canvass.steps.answers import StepLookup
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 from support.core_clusters import (
     CORE_CLUSTERS,
     STEPS,

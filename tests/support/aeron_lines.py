@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
+from canvass.traces.aeron_log.incarnations import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import LogRecord
 

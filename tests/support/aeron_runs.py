@@ -17,16 +17,15 @@ from typing import Any
 from canvass.cluster import messages
 from canvass.cluster.core import step as core_step
 from canvass.traces.aeron_log.event_types import NEWEST
-from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, LogVocabulary
+from canvass.traces.aeron_log.incarnations import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.logs import read_clusters
-from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import AppendPosition, LogRecord
+from canvass.traces.aeron_log.releases import RECEIPTS, LogVocabulary, releases_of
 from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.driven_member import LOST, DrivenMember
 from canvass.traces.alignment.importer import ImportSummary, summarise
 from canvass.traces.alignment.member_lines import PRINTED_STEPS, MemberLines, member_lines
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter
-from canvass.traces.releases import releases_of
 
 ALL_EVENTS = LogVocabulary(NEWEST, NEWEST, PRINTED_STEPS | RECEIPTS)
 """The vocabulary of a log of the newest release with all events."""

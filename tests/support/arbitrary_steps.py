@@ -40,7 +40,7 @@ from canvass.cluster.messages import (
     Vote,
 )
 from canvass.cluster.rules import Rules
-from canvass.traces.layout import NumberKind, kind
+from canvass.traces.schema import NumberKind, kind
 
 TERMS: Final = (NULL_VALUE, 0, 1, 2, 3)
 POSITIONS: Final = (NULL_VALUE, 0, 1, 2, 3, 4)

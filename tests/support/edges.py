@@ -24,7 +24,7 @@ from canvass.cluster.member import Input, Member
 from canvass.graph.artifact import Graph
 from canvass.steps.step import Sends
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import NONE
+from canvass.traces.schema import NONE
 
 MODELS: Final = {
     ("1.50", 3): ("MCMemberGraph3", 0),

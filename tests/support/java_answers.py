@@ -29,7 +29,7 @@ from canvass.aeron_driver.driving import (
 from canvass.graph.artifact import Graph
 from canvass.graph.build import cached_graph, load_model
 from canvass.steps.answers import default_cache
-from canvass.traces.layout import NONE
+from canvass.traces.schema import NONE
 from support.kept_answers import (
     OUTCOME_BITS,
     AnswerCollector,

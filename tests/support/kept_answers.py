@@ -28,7 +28,7 @@ from canvass.aeron_driver.driving import (
 )
 from canvass.graph.artifact import Graph
 from canvass.steps.kernel import Status, StepColumns, canonical_keys, hash_cells, rules_digest
-from canvass.traces.layout import LOG_COLUMNS, MEMBER_COLUMNS, MESSAGE_COLUMNS, NONE, STATE_COLUMNS
+from canvass.traces.schema import LOG_COLUMNS, MEMBER_COLUMNS, MESSAGE_COLUMNS, NONE, STATE_COLUMNS
 
 Keys = NDArray[np.uint64]
 

@@ -15,7 +15,7 @@ from canvass.conformance.diagnose import core_allows
 from canvass.steps.kernel import Status
 from canvass.steps.step import Sends, Step, question_of, renamed
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
-from canvass.traces.layout import NumberKind, kind
+from canvass.traces.schema import NumberKind, kind
 from support.arbitrary_steps import Draw
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from canvass.conformance.causality import code
 from canvass.conformance.run_arrays import RunArrays
-from canvass.traces.layout import ACTION_NAMES
+from canvass.traces.schema import ACTION_NAMES
 
 CLOSED = "CLOSED"
 LEADER = "LEADER"

@@ -17,8 +17,17 @@ from canvass.cluster.member import (
 )
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.traces.actions import ACTION_INPUTS, Action
-from canvass.traces.layout import MAX_ID_DIGITS, MAX_INT, MIN_INT
-from canvass.traces.schema import Event, Input, LogChecksum, Run, Send, Source
+from canvass.traces.schema import (
+    MAX_ID_DIGITS,
+    MAX_INT,
+    MIN_INT,
+    Event,
+    Input,
+    LogChecksum,
+    Run,
+    Send,
+    Source,
+)
 
 INT64 = st.one_of(
     st.integers(-1, 3),

@@ -39,9 +39,8 @@ from canvass.runner.configuration import (
     read_config,
 )
 from canvass.services.service import ClusteredService, Counter, ExactlyOnce
-from canvass.traces.layout import MAX_LINE_BYTES
 from canvass.traces.recorder import RunRecorder, StreamRecorder
-from canvass.traces.schema import Event, Run
+from canvass.traces.schema import MAX_LINE_BYTES, Event, Run
 from canvass.traces.timeouts import settings_of
 from canvass.transport.links import HOST, Link, Listener
 from canvass.transport.messages import (

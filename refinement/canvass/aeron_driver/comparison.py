@@ -23,7 +23,7 @@ from canvass.cluster import predicates
 from canvass.cluster.member import ElectionState, ModuleState, Role
 from canvass.cluster.messages import MESSAGE_TYPES, wire_name
 from canvass.traces.actions import Action
-from canvass.traces.layout import (
+from canvass.traces.schema import (
     FLAG_COLUMNS,
     INPUT_COLUMNS,
     LOG_COLUMNS,

@@ -20,7 +20,7 @@ from canvass.aeron_driver.driver import (
 from canvass.cluster.member import ElectionState, ModuleState, Role
 from canvass.graph.artifact import Graph, StepArrays
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import INPUT_COLUMNS, MESSAGE_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
+from canvass.traces.schema import INPUT_COLUMNS, MESSAGE_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
 
 Rows = NDArray[np.int64]
 

@@ -34,7 +34,7 @@ from canvass.aeron_driver import DriverError
 from canvass.cluster.messages import MESSAGE_TYPES, wire_name
 from canvass.graph.folders import alone
 from canvass.tlc.programs import clean_environment, find_java
-from canvass.traces.layout import (
+from canvass.traces.schema import (
     ACTION_NAMES,
     INPUT_COLUMNS,
     LOG_COLUMNS,

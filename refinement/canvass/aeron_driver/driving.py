@@ -44,7 +44,7 @@ from canvass.aeron_driver.driver import THROWN, Answers, Cells, Driver, ask_all
 from canvass.cluster.messages import Record
 from canvass.conformance.diagnose import operator_place
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import INPUT_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
+from canvass.traces.schema import INPUT_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
 
 
 class FieldDifference(Record, frozen=True):

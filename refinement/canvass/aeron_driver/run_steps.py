@@ -38,10 +38,9 @@ from canvass.steps.kernel import Status, canonical_keys
 from canvass.steps.step import Sends, Step, columns_of, renamed, smallest, step_of
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
-from canvass.traces.layout import NumberKind, kind
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Run
+from canvass.traces.schema import NumberKind, Run, kind
 
 UNDRIVABLE: Final = {
     Status.UNKNOWN_BEFORE: Reason(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from canvass.conformance.run_arrays import REPLACED, RESTART, RunArrays, row_kind, rows_before
 from canvass.steps.compiled_loops import kernel
 from canvass.traces.columns import Ints
-from canvass.traces.layout import ACTION_NAMES, ID_BITS, STATE_ENUMS
+from canvass.traces.schema import ACTION_NAMES, ID_BITS, STATE_ENUMS
 
 SOUND: Final = 0
 NOT_SENT: Final = 1

@@ -41,14 +41,13 @@ from canvass.steps.answers import (
 )
 from canvass.steps.kernel import Status, StepColumns, canonical_keys
 from canvass.steps.step import Key, Question, Step, question, step_of
+from canvass.traces.aeron_log.releases import releases_of_run
 from canvass.traces.arrow import ColumnError, from_table
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.ndjson import decode_run
 from canvass.traces.parquet import FactFinder, RunEntry, row_problems
-from canvass.traces.releases import releases_of_run
-from canvass.traces.schema import UNSENT, Fact, FactKind, Run, encode
+from canvass.traces.schema import ACTION_NAMES, UNSENT, Fact, FactKind, Run, encode
 
 BATCH_EVENTS: Final = 1 << 16
 """The number of rows of a table that are checked together: small arrays are slow."""

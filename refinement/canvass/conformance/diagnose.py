@@ -52,9 +52,8 @@ from canvass.steps.step import (
 from canvass.tlc.errors import TlcError
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.columns import EventColumns
-from canvass.traces.layout import MEMBER_COLUMNS, NONE, message_id_text
 from canvass.traces.parquet import read_runs
-from canvass.traces.schema import Event, Run
+from canvass.traces.schema import MEMBER_COLUMNS, NONE, Event, Run, message_id_text
 
 _STANDS_FOR: Final = {MESSAGE_CAUSALITY: "Arrive", LOG_STREAM: "NextEntry"}
 """For each check of causality the operator of ``Cluster.tla`` that it checks."""

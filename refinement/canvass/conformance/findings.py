@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from canvass.cluster.messages import Record
 from canvass.steps.step import Key, Question
-from canvass.traces.layout import ACTION_NAMES
-from canvass.traces.releases import LogReleases
-from canvass.traces.schema import Fact, Run
+from canvass.traces.aeron_log.releases import LogReleases
+from canvass.traces.schema import ACTION_NAMES, Fact, Run
 
 # --- records --------------------------------------------------------------------------------------
 

@@ -51,8 +51,7 @@ from canvass.lanes.model import Diagram, shortened, visible
 from canvass.lanes.of_run import RunLanes
 from canvass.lanes.text import Line, TextLanes
 from canvass.steps.answers import StepLookup
-from canvass.traces.counts import counted
-from canvass.traces.errors import TraceError
+from canvass.traces.errors import TraceError, counted
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Event, Fact, encode
 from canvass.traces.timeouts import duration_text

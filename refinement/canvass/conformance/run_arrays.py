@@ -22,15 +22,15 @@ from canvass.cluster.member import new_member
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.steps.kernel import StepColumns
 from canvass.traces.columns import EventColumns, Ints, continues, offsets_of, state_cells
-from canvass.traces.layout import (
+from canvass.traces.schema import (
     ACTION_NAMES,
     MEMBER_INDEX,
     MESSAGE_COLUMNS,
     MESSAGE_INDEX,
     NONE,
     STATE_INDEX,
+    Run,
 )
-from canvass.traces.schema import Run
 
 _WIDE: Final = (
     "recorded_position",

@@ -55,7 +55,7 @@ from canvass.conformance.findings import LOG_STREAM
 from canvass.conformance.run_arrays import REPLACED, RESTART, RunArrays
 from canvass.steps.compiled_loops import compiled, kernel
 from canvass.traces.columns import Ints
-from canvass.traces.layout import ACTION_NAMES
+from canvass.traces.schema import ACTION_NAMES
 
 LOG_MATCHING: Final = 0
 LEADER_COMPLETENESS: Final = 1

@@ -28,8 +28,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.findings import Choice, TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import EventColumns, Ints, join
-from canvass.traces.layout import INPUT_INDEX, MESSAGE_INDEX, STATE_ENUMS, STATE_INDEX
-from canvass.traces.schema import Run, Source
+from canvass.traces.schema import INPUT_INDEX, MESSAGE_INDEX, STATE_ENUMS, STATE_INDEX, Run, Source
 from canvass.traces.timeouts import (
     ELECTION,
     HEARTBEAT_TIMEOUT,

@@ -44,7 +44,8 @@ from canvass.tlc.values import Value
 from canvass.tlc.workspace import SHORT_RUN
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.errors import TraceError
-from canvass.traces.layout import (
+from canvass.traces.parquet import RunEntry, read_runs
+from canvass.traces.schema import (
     ACTION_NAMES,
     CHECKSUM_COLUMNS,
     INPUT_COLUMNS,
@@ -55,11 +56,11 @@ from canvass.traces.layout import (
     MESSAGE_PLACES,
     NONE,
     STATE_COLUMNS,
+    Fact,
     NumberKind,
+    Run,
     kind,
 )
-from canvass.traces.parquet import RunEntry, read_runs
-from canvass.traces.schema import Fact, Run
 
 
 class EngineError(TlcError):

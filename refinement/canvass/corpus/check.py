@@ -200,7 +200,7 @@ def _imported(unit: Unit, logs: Path, run: Path) -> ImportSummary | str:
 
     The importer is loaded where it is needed: it is a third of what a worker would load.
     """
-    from canvass.traces.aeron_log.errors import AeronLogError
+    from canvass.traces.aeron_log.source import AeronLogError
     from canvass.traces.alignment.alignment import ImportFault
     from canvass.traces.alignment.importer import import_logs
 

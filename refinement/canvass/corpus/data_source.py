@@ -35,17 +35,15 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from canvass.corpus.plan import Unit, UnitKind, list_units, pack, partition_of
 from canvass.corpus.storage import Place, absolute, on_this_machine, place_of
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.parser import decoded
-from canvass.traces.aeron_log.source import LogSource, parse_log_name
+from canvass.traces.aeron_log.source import AeronLogError, LogCode, LogSource, parse_log_name
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.layout import MAX_LINE_BYTES
 from canvass.traces.parquet import REVISION, TRUNCATED, DatasetFile, RunEntry, write_dataset
 from canvass.traces.run import Corpus
-from canvass.traces.schema import FactKind
+from canvass.traces.schema import MAX_LINE_BYTES, FactKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -46,7 +46,7 @@ from canvass.corpus.storage import (
     write_table,
 )
 from canvass.steps.answers import REFUSED, StepLookup, cache_file, spec_digest
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
     from canvass.corpus.spark_engine import SparkEngine

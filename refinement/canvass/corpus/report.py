@@ -24,7 +24,7 @@ from canvass.cluster.messages import Record
 from canvass.conformance.findings import EXIT_CODES, Verdict, step_name
 from canvass.conformance.findings import exit_code as worst_of
 from canvass.conformance.report import environment, natural, page
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 from canvass.version import VERSION
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def summarise(
     earlier
         The units that were not due.
     """
-    from canvass.traces.layout import ACTION_NAMES
+    from canvass.traces.schema import ACTION_NAMES
 
     runs = job.table("verdicts", [*_LISTED, "revision_choice"])
     counts = Counter(runs["verdict"].to_pylist())

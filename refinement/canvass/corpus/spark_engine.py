@@ -23,7 +23,7 @@ from canvass.corpus.check import (
 )
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.storage import Place, UrlPath, write_table
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 
 
 class SparkEngine:

@@ -36,7 +36,8 @@ from canvass.simulation.world import (
     length,
 )
 from canvass.traces.columns import member_of, message_of
-from canvass.traces.layout import (
+from canvass.traces.run import RunFolder
+from canvass.traces.schema import (
     ACTION_NAMES,
     MEMBER_INDEX,
     MESSAGE_INDEX,
@@ -44,7 +45,6 @@ from canvass.traces.layout import (
     STATE_ENUMS,
     STATE_INDEX,
 )
-from canvass.traces.run import RunFolder
 
 _ID: Final = MESSAGE_INDEX["id"]
 _PEER: Final = MESSAGE_INDEX["peer"]

@@ -35,8 +35,8 @@ from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.constant_module import given
 from canvass.tlc.results import CheckResult, Outcome, Violation
 from canvass.tlc.runner import check
-from canvass.traces.counts import counted
-from canvass.traces.layout import NumberKind, kind
+from canvass.traces.errors import counted
+from canvass.traces.schema import NumberKind, kind
 
 UnderWay = tuple[int, int, Message]
 """Sender, receiver and message."""

@@ -13,7 +13,7 @@ from canvass.explanation.leaderships import ALIVE_NS, Span
 from canvass.explanation.stuck import goes_back
 from canvass.explanation.timeline import ACTIVE, CLOSED, MemberTimeline, Timeline
 from canvass.traces.aeron_log import records
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 
 _Timed: TypeAlias = tuple[int, Sentence]
 _IN_ORDER: Final = frozenset({"", "closed", "expected termination"})

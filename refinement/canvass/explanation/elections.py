@@ -26,7 +26,7 @@ from canvass.explanation.timeline import (
 )
 from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log import records
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 from canvass.traces.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 MAX_PHASES: Final = 200

@@ -26,8 +26,8 @@ from canvass.explanation.stuck import StuckReport, find_stuck
 from canvass.explanation.timeline import MemberTimeline, Timeline
 from canvass.explanation.timeouts import Timeout, find_timeouts
 from canvass.traces.aeron_log import records
-from canvass.traces.counts import counted
-from canvass.traces.releases import LogReleases
+from canvass.traces.aeron_log.releases import LogReleases
+from canvass.traces.errors import counted
 
 
 class Explanation(Record, frozen=True):

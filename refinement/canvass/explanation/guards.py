@@ -20,7 +20,7 @@ from canvass.explanation.timeline import (
     term_of,
 )
 from canvass.traces.aeron_log import records
-from canvass.traces.counts import counted, member_names
+from canvass.traces.errors import counted, member_names
 
 _Record = TypeVar("_Record", bound=records.Line)
 

@@ -22,7 +22,7 @@ from canvass.explanation.timeline import (
     term_of,
 )
 from canvass.traces.aeron_log import records
-from canvass.traces.counts import member_names
+from canvass.traces.errors import member_names
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _NEAR_NS: Final = 20_000_000

@@ -24,11 +24,11 @@ from canvass.explanation.risks import INCOMPLETE
 from canvass.explanation.timeline import Timeline, make_timeline
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.incarnations import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.logs import read_clusters
-from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
+from canvass.traces.aeron_log.releases import releases_of, releases_of_run
 from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.releases import releases_of, releases_of_run
 from canvass.traces.run import RUN_FILE, LoadedRun, RunFolder
 from canvass.traces.schema import Closing, Event
 from canvass.traces.timeouts import SettingFault, beside, timeouts_of

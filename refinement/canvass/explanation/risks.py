@@ -15,7 +15,7 @@ from canvass.explanation.leaderships import Span
 from canvass.explanation.phases import BallotReport
 from canvass.explanation.timeline import CLOSED, MemberTimeline, Timeline
 from canvass.traces.aeron_log import records
-from canvass.traces.counts import counted, member_names
+from canvass.traces.errors import counted, member_names
 
 LOST: Final = "lost disk"
 TRUNCATED: Final = "truncated"

@@ -11,8 +11,8 @@ from canvass.cluster.predicates import quorum_size
 from canvass.explanation.evidence import Evidence, Sentence
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
-from canvass.traces.aeron_log.member_log import MemberLog
-from canvass.traces.releases import LogReleases
+from canvass.traces.aeron_log.incarnations import MemberLog
+from canvass.traces.aeron_log.releases import LogReleases
 
 ACTIVE: Final = "ACTIVE"
 CLOSED: Final = "CLOSED"

@@ -48,7 +48,7 @@ from canvass.steps.step import Sends, Step, flat_member, input_of
 from canvass.tlc.values import Function, Value, function
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import Ints, distinct_rows, offsets_of, places_of, sends_at, state_at
-from canvass.traces.layout import (
+from canvass.traces.schema import (
     ACTION_NAMES,
     FLAG_COLUMNS,
     INPUT_COLUMNS,
@@ -58,8 +58,8 @@ from canvass.traces.layout import (
     NONE,
     STATE_ENUMS,
     STATE_INDEX,
+    to_trace_input,
 )
-from canvass.traces.schema import to_trace_input
 
 Flags = NDArray[np.bool_]
 

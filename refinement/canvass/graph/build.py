@@ -48,7 +48,7 @@ from canvass.tlc.programs import find_jar
 from canvass.tlc.results import Outcome
 from canvass.tlc.runner import run
 from canvass.tlc.workspace import SHORT_RUN, TlcOptions
-from canvass.traces.layout import ACTION_NAMES, NONE
+from canvass.traces.schema import ACTION_NAMES, NONE
 
 MODULE: Final = "MCMemberGraph"
 PRINTING: Final = "PrintingNext"

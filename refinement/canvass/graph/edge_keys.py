@@ -13,7 +13,7 @@ from canvass.graph import GraphError
 from canvass.steps.answers import KeyTable
 from canvass.steps.kernel import Status, StepColumns, canonical_keys
 from canvass.traces.columns import offsets_of, places_of
-from canvass.traces.layout import ACTION_NAMES, NONE
+from canvass.traces.schema import ACTION_NAMES, NONE
 
 _CHUNK: Final = 1 << 17
 

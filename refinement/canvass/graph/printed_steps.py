@@ -20,7 +20,7 @@ from canvass.graph import GraphError
 from canvass.graph.folders import ID_BYTES
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import Ints, distinct_rows, offsets_of
-from canvass.traces.layout import (
+from canvass.traces.schema import (
     INPUT_COLUMNS,
     LOG_COLUMNS,
     MEMBER_COLUMNS,

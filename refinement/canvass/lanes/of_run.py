@@ -18,8 +18,7 @@ from canvass.cluster.messages import Message, Record, wire_name
 from canvass.lanes.model import MARKED, Diagram, Fate, LaneEvent, LaneMessage, Mark
 from canvass.lanes.of_counterexample import field_changes, value_text
 from canvass.traces.columns import EventColumns
-from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX, NONE
-from canvass.traces.schema import Event
+from canvass.traces.schema import ACTION_NAMES, MESSAGE_INDEX, NONE, Event
 
 
 def causal_order(

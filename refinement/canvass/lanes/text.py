@@ -25,7 +25,7 @@ from canvass.lanes.model import (
     Mark,
     visible,
 )
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 
 Style: TypeAlias = Literal["", "dim", "title", "bad", "fault", "message"]
 Line: TypeAlias = list[tuple[str, Style]]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
     from canvass.conformance.findings import RunVerdict

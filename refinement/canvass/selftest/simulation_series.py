@@ -23,7 +23,7 @@ from canvass.conformance.findings import Verdict, step_name
 from canvass.simulation.events import Finding
 from canvass.simulation.options import PROFILES, Options
 from canvass.simulation.simulator import RunResult, Simulator
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
 from canvass.traces.timeouts import settings_of

@@ -25,7 +25,7 @@ from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.columns import Ints
-from canvass.traces.layout import (
+from canvass.traces.schema import (
     FLAG_COLUMNS,
     INPUT_COLUMNS,
     MEMBER_COLUMNS,

@@ -20,7 +20,7 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 import numpy as np
 
 from canvass.cluster import member
-from canvass.traces import layout
+from canvass.traces import schema
 from canvass.version import install_command
 
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -41,7 +41,7 @@ To load numba takes as long as plain Python takes for some 10,000 rows.
 """
 
 _OWN: Final = Path(__file__).parent
-_TRACES: Final = Path(layout.__file__).parent
+_TRACES: Final = Path(schema.__file__).parent
 _CLUSTER: Final = Path(member.__file__).parent
 _SOURCES: Final = (
     *(_OWN / f"{name}.py" for name in ("action_fields", "compiled_loops", "kernel")),
@@ -49,7 +49,7 @@ _SOURCES: Final = (
         _OWN.parent / f"conformance/{name}.py"
         for name in ("causality", "run_arrays", "safety_monitors")
     ),
-    *(_TRACES / f"{name}.py" for name in ("actions", "layout")),
+    *(_TRACES / f"{name}.py" for name in ("actions", "schema")),
     *(_CLUSTER / f"{name}.py" for name in ("member", "messages")),
 )
 _parts = dict[Callable[..., object], Callable[..., object]]()

@@ -37,7 +37,7 @@ from canvass.steps.action_fields import OPTIONAL_INPUT, REGIMES, Lookup, Regime,
 from canvass.steps.compiled_loops import compiled, compiled_from, kernel
 from canvass.traces.actions import Action
 from canvass.traces.columns import Ints
-from canvass.traces.layout import (
+from canvass.traces.schema import (
     ACTION_NAMES,
     INPUT_COLUMNS,
     INPUT_INDEX,

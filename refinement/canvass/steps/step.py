@@ -39,9 +39,8 @@ from canvass.traces.columns import (
     state_at,
     state_cells,
 )
-from canvass.traces.layout import INPUT_COLUMNS, NumberKind, mask_of
-from canvass.traces.layout import kind as kind_of
-from canvass.traces.schema import Event, Send, to_trace_input
+from canvass.traces.schema import INPUT_COLUMNS, Event, NumberKind, Send, mask_of, to_trace_input
+from canvass.traces.schema import kind as kind_of
 
 _Value = TypeVar("_Value")
 

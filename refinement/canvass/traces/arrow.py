@@ -1,7 +1,7 @@
 """The Arrow schema ``canvass.events/1``, and events in columns to and from Arrow tables.
 
 A table holds events of clusters with one number of members. Its columns are those in the tuples of
-`canvass.traces.layout`, with the names ``input_<column>``, ``message_<column>``,
+`canvass.traces.schema`, with the names ``input_<column>``, ``message_<column>``,
 ``state_<column>``, and ``member_<k>_<column>`` for member k. The lists ``recording_log``, ``sends``
 and ``log_checksums`` hold structs, whose fields are also in these tuples. Enums, actions and
 message types are dictionary-encoded strings, flags are booleans, all else is int64. There are no
@@ -25,9 +25,10 @@ from msgspec.structs import asdict
 
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.errors import Code
-from canvass.traces.layout import (
+from canvass.traces.schema import (
     ACTION_NAMES,
     CHECKSUM_COLUMNS,
+    EVENTS_SCHEMA,
     FLAG_COLUMNS,
     INPUT_COLUMNS,
     LOG_COLUMNS,
@@ -38,8 +39,9 @@ from canvass.traces.layout import (
     NONE,
     STATE_COLUMNS,
     STATE_ENUMS,
+    Source,
+    published_schemas,
 )
-from canvass.traces.schema import EVENTS_SCHEMA, Source, published_schemas
 
 _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 _INT: Final = pa.int64()

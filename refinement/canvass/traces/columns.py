@@ -2,7 +2,7 @@
 from Arrow tables.
 
 **Layout.** Row ``i`` is one event. All arrays are int64 (C-contiguous), so that a kernel needs one
-element type. Column numbers are in `canvass.traces.layout` (``STATE_INDEX["commit_position"]``):
+element type. Column numbers are in `canvass.traces.schema` (``STATE_INDEX["commit_position"]``):
 
 ====================  =========  ==============================================================
 array                 shape      holds
@@ -11,7 +11,7 @@ array                 shape      holds
 ``member``            n          the member that made the step
 ``step``              n          its running number
 ``time_ns``           n          the member's clock
-``action``            n          code: index into ``layout.ACTION_NAMES``
+``action``            n          code: index into ``ACTION_NAMES``
 ``inputs``            n x 10     ``INPUT_COLUMNS``: flags 0/1, two member masks, numbers
 ``message``           n x 18     ``MESSAGE_COLUMNS``: the message consumed; type -1 if none
 ``state``             n x 29     ``STATE_COLUMNS``: the state after the step, enums coded
@@ -49,25 +49,30 @@ from numpy.typing import NDArray
 from canvass.cluster.member import Member, MemberRecord, TermEntry
 from canvass.cluster.messages import MESSAGE_TYPES, Message, Vote
 from canvass.traces.actions import ACTIONS
-from canvass.traces.layout import (
+from canvass.traces.ndjson import EventReader
+from canvass.traces.schema import (
     CHECKSUM_COLUMNS,
     FLAG_COLUMNS,
     INPUT_COLUMNS,
     LOG_COLUMNS,
     MEMBER_COLUMNS,
+    MEMBER_SETS,
     MESSAGE_COLUMNS,
     MESSAGE_INDEX,
     MESSAGE_PLACES,
     NONE,
     STATE_COLUMNS,
     STATE_ENUMS,
+    Event,
+    Input,
+    LogChecksum,
+    Send,
+    Source,
     mask_of,
     members_of,
     message_id_code,
     message_id_text,
 )
-from canvass.traces.ndjson import EventReader
-from canvass.traces.schema import MEMBER_SETS, Event, Input, LogChecksum, Send, Source
 
 Ints: TypeAlias = NDArray[np.int64]
 

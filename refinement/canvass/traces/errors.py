@@ -1,8 +1,8 @@
-"""`TraceError`, the only exception of the readers of traces, and its codes."""
+"""`TraceError`, the only exception of the readers of traces, its codes, and words for messages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from enum import Enum
 
@@ -24,7 +24,7 @@ class Code(str, Enum):
     """Compressed data are damaged."""
     LINE_TOO_LONG = "LINE_TOO_LONG"
     TOO_LARGE = "TOO_LARGE"
-    """The input exceeds another limit of `canvass.traces.layout`."""
+    """The input exceeds another limit of `canvass.traces.schema`."""
     EMPTY_LINE = "EMPTY_LINE"
     BAD_SYNTAX = "BAD_SYNTAX"
     """The text is no JSON."""
@@ -76,3 +76,23 @@ def file_named_in_errors(path: object) -> Iterator[None]:
         if error.errno is not None and error.filename is None:
             error.filename = str(path)
         raise
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, such as "1 run" or "1,200 runs".
+
+    Parameters
+    ----------
+    number
+        The number.
+    noun
+        The singular.
+    plural
+        The plural. Default: the singular with an "s".
+    """
+    return f"1 {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
+
+
+def member_names(members: Collection[int]) -> str:
+    """Return the names of members, such as "member 1" or "members 0, 2"."""
+    return f"member{'' if len(members) == 1 else 's'} {', '.join(map(str, sorted(members)))}"

@@ -19,8 +19,15 @@ import zstandard
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.errors import Code, TraceError, file_named_in_errors
-from canvass.traces.layout import MAX_LINE_BYTES
-from canvass.traces.schema import Event, Fact, FactKind, Run, encode_lines, event_problem
+from canvass.traces.schema import (
+    MAX_LINE_BYTES,
+    Event,
+    Fact,
+    FactKind,
+    Run,
+    encode_lines,
+    event_problem,
+)
 from canvass.traces.streams import Source
 
 BLOCK_BYTES: Final = 1 << 16

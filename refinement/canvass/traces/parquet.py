@@ -32,7 +32,9 @@ from canvass.traces.arrow import (
 )
 from canvass.traces.columns import EventColumns, Ints, join
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.layout import (
+from canvass.traces.ndjson import MAX_GAPS, decode_document
+from canvass.traces.run import Corpus, RunFolder
+from canvass.traces.schema import (
     ACTION_MESSAGE_CODES,
     ID_BITS,
     INPUT_INDEX,
@@ -44,10 +46,12 @@ from canvass.traces.layout import (
     MESSAGE_FIELDS,
     MESSAGE_INDEX,
     NONE,
+    Fact,
+    FactKind,
+    Run,
+    Source,
+    encode,
 )
-from canvass.traces.ndjson import MAX_GAPS, decode_document
-from canvass.traces.run import Corpus, RunFolder
-from canvass.traces.schema import Fact, FactKind, Run, Source, encode
 from canvass.traces.streams import open_regular
 
 _ABSENT: Final = np.array(

@@ -16,9 +16,9 @@ from canvass.cluster.duty_cycle import StepRecorder
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.traces.actions import Action
-from canvass.traces.layout import MAX_LINE_BYTES
 from canvass.traces.ndjson import EventReader, checked_line, decode_run, open_stream
 from canvass.traces.schema import (
+    MAX_LINE_BYTES,
     Event,
     LogChecksum,
     Run,

@@ -17,9 +17,17 @@ from typing import Final
 
 from canvass.traces.columns import EventColumns, read_columns
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.layout import MAX_RUN_JSON_BYTES, MAX_RUNS
 from canvass.traces.ndjson import EventReader, decode_run
-from canvass.traces.schema import Event, Fact, FactKind, Run, Source, encode
+from canvass.traces.schema import (
+    MAX_RUN_JSON_BYTES,
+    MAX_RUNS,
+    Event,
+    Fact,
+    FactKind,
+    Run,
+    Source,
+    encode,
+)
 from canvass.traces.streams import StreamFile, read_small
 
 RUN_FILE: Final = "run.json"

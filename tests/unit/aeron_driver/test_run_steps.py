@@ -23,8 +23,8 @@ from canvass.steps.kernel import Status, canonical_keys
 from canvass.steps.step import Step, input_of, step_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import member_of, message_of
-from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.run import RunFolder
+from canvass.traces.schema import MESSAGE_INDEX
 from support.random_steps import key_of
 
 

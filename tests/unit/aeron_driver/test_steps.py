@@ -31,7 +31,7 @@ from canvass.cluster.transitions import persistent_member
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import message_rows
 from canvass.traces.columns import state_cells as cells_of_state
-from canvass.traces.layout import STATE_ENUMS, STATE_INDEX
+from canvass.traces.schema import STATE_ENUMS, STATE_INDEX
 
 LAYOUT = StreamLayout(3, 4)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode
-from canvass.traces.aeron_log.framing import COLOURS, FRAMINGS
+from canvass.traces.aeron_log.line import COLOURS, FRAMINGS
 from canvass.traces.aeron_log.records import (
     CommitPosition,
     LogRecord,
@@ -18,6 +17,7 @@ from canvass.traces.aeron_log.records import (
     ProcessStart,
     TruncatedLine,
 )
+from canvass.traces.aeron_log.source import AeronLogError, LogCode
 from support.aeron_lines import HEADER, STARTED, commit, read, text
 
 CAPTURE = Path(__file__).parents[2] / "captures" / "releases" / "1.52.2-kills-production"

@@ -9,10 +9,10 @@ import pytest
 import zstandard
 
 from canvass.cli.main import run as canvass
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode
-from canvass.traces.aeron_log.log_vocabulary import log_vocabulary
-from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
+from canvass.traces.aeron_log.incarnations import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.records import TruncatedLine
+from canvass.traces.aeron_log.releases import log_vocabulary
+from canvass.traces.aeron_log.source import AeronLogError, LogCode
 from support.aeron_hostile_bytes import hostile_files
 from support.aeron_lines import HEADER, STARTED, read
 from support.aeron_runs import read_cluster

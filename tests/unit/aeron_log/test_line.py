@@ -9,9 +9,8 @@ import pytest
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.aeron_log import records as r
-from canvass.traces.aeron_log.errors import LineProblem
 from canvass.traces.aeron_log.event_types import EVENT_TYPES, Release
-from canvass.traces.aeron_log.line import ClusterLineParser, split_fields, stamp_of
+from canvass.traces.aeron_log.line import ClusterLineParser, LineProblem, split_fields, stamp_of
 from canvass.traces.aeron_log.records import ClusterEvent
 from support.aeron_lines import read, text
 

@@ -8,7 +8,7 @@ import pytest
 
 from canvass.traces.aeron_log import records as r
 from canvass.traces.aeron_log.event_types import EVENT_TYPES, Release, parse_release
-from canvass.traces.aeron_log.log_vocabulary import LogVocabulary, events_named, log_vocabulary
+from canvass.traces.aeron_log.releases import LogVocabulary, events_named, log_vocabulary
 from support.aeron_lines import header, logs_of
 
 ELECTED = (

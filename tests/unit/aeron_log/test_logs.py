@@ -12,11 +12,11 @@ import pytest
 import zstandard
 
 from canvass.traces.aeron_log import source
-from canvass.traces.aeron_log.errors import MAX_FILES, AeronLogError, LogCode
+from canvass.traces.aeron_log.incarnations import MemberLog
 from canvass.traces.aeron_log.logs import read_log
-from canvass.traces.aeron_log.member_log import MemberLog
 from canvass.traces.aeron_log.records import CommitPosition, ProcessStart, TruncatedLine
-from canvass.traces.layout import MAX_MEMBERS
+from canvass.traces.aeron_log.source import MAX_FILES, AeronLogError, LogCode
+from canvass.traces.schema import MAX_MEMBERS
 from support.aeron_lines import HEADER, STARTED, commit, text
 from support.aeron_runs import read_cluster
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.logs import read_clusters
 from canvass.traces.aeron_log.records import ClusterEvent, RequestVote
+from canvass.traces.aeron_log.releases import releases_of, releases_of_run
+from canvass.traces.aeron_log.source import AeronLogError, LogCode
 from canvass.traces.alignment.importer import EXPLAINED, import_clusters, import_logs
-from canvass.traces.releases import releases_of, releases_of_run
 from canvass.traces.run import RunFolder
 from support.aeron_lines import HEADER, STARTED, text
 from support.aeron_runs import read_cluster

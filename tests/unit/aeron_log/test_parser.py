@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode, shown
+from canvass.traces.aeron_log.line import shown
 from canvass.traces.aeron_log.parser import JOINED_LINES, PROBE_LINES
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
@@ -22,7 +22,8 @@ from canvass.traces.aeron_log.records import (
     ProcessStart,
     TruncatedLine,
 )
-from canvass.traces.layout import MAX_LINE_BYTES
+from canvass.traces.aeron_log.source import AeronLogError, LogCode
+from canvass.traces.schema import MAX_LINE_BYTES
 from support.aeron_lines import HEADER, STARTED, commit, read, text
 from support.examples import examples
 

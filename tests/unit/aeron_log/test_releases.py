@@ -10,13 +10,18 @@ import pytest
 
 from canvass.cluster.messages import wire_name
 from canvass.traces.aeron_log import records as r
-from canvass.traces.aeron_log.event_types import EVENT_TYPES, NAMED, Release, parse_release
-from canvass.traces.aeron_log.log_vocabulary import events_named, log_vocabulary
+from canvass.traces.aeron_log.event_types import (
+    EVENT_TYPES,
+    NAMED,
+    ROW_OF,
+    Release,
+    parse_release,
+)
+from canvass.traces.aeron_log.releases import events_named, log_vocabulary
 from support.aeron_lines import read, text
 from support.aeron_runs import FINDING, RELEASES, read_cluster
 from support.aeron_text import line_of
 
-ROWS = {row.record: row for row in EVENT_TYPES.values()}
 DISABLED = {"CANVASS_POSITION", "APPEND_POSITION", "COMMIT_POSITION"}
 
 
@@ -111,13 +116,13 @@ def test_what_a_release_prints_is_read_again(release: Release) -> None:
     printed = line_of(release)
     later = {
         kind: {field.log_name for field in row.fields if field.since > release}
-        for kind, row in ROWS.items()
+        for kind, row in ROW_OF.items()
     }
     for log in read_cluster([FINDING]).members.values():
         kept = [
             one
             for one in log.records
-            if isinstance(one, r.ClusterEvent) and ROWS[type(one)].since <= release
+            if isinstance(one, r.ClusterEvent) and ROW_OF[type(one)].since <= release
         ]
         expected = [
             msgspec.structs.replace(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.traces.aeron_log.incarnations import MemberLog
 from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.logs import read_clusters
-from canvass.traces.aeron_log.member_log import MemberLog
 from canvass.traces.aeron_log.records import ClusterEvent, ProcessStart, Start
-from canvass.traces.releases import releases_of
+from canvass.traces.aeron_log.releases import releases_of
+from canvass.traces.aeron_log.source import AeronLogError, LogCode
 from support.aeron_lines import HEADER, STARTED, commit, text
 from support.aeron_runs import read_cluster
 

@@ -13,8 +13,8 @@ from msgspec import structs
 
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.event_types import EVENT_TYPES
-from canvass.traces.aeron_log.log_vocabulary import RECEIPTS
 from canvass.traces.aeron_log.records import ClusterEvent, Line
+from canvass.traces.aeron_log.releases import RECEIPTS
 from canvass.traces.alignment.member_lines import PRINTED_STEPS, message_of
 from canvass.traces.alignment.printing import PrintedLine, logged_lines
 from support.aeron_runs import RELEASES, SAMPLES, aligned, captures

@@ -14,7 +14,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from canvass.conformance.findings import Verdict
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.traces.aeron_log.source import AeronLogError, LogCode
 from canvass.traces.alignment.importer import EXPLAINED, INCOMPLETE, import_logs
 from support.aeron_hostile_clusters import Files, write_files
 from support.aeron_runs import SAMPLES, captures, lines_of

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from canvass.traces.aeron_log.records import LogRecord, ProcessStart
+from canvass.traces.aeron_log.releases import RELEASES
 from canvass.traces.alignment.importer import import_logs
-from canvass.traces.releases import RELEASES
 from canvass.traces.run import RUN_FILE
 from support.aeron_runs import SAMPLES, lines_of, read_cluster, write_logs
 from support.aeron_simulated import options_of, simulate

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from canvass.conformance.findings import DivergenceClass, RunVerdict, Verdict
-from canvass.traces.aeron_log.errors import AeronLogError
+from canvass.traces.aeron_log.source import AeronLogError
 from canvass.traces.alignment import importer, segment_search
 from canvass.traces.alignment.alignment import ImportFault
 from canvass.traces.alignment.importer import (

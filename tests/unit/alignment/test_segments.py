@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.messages import Message
+from canvass.traces.aeron_log.releases import releases_of
 from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.run_events import RunWriter
 from canvass.traces.alignment.send_windows import Windows
-from canvass.traces.releases import releases_of
 from support.aeron_runs import read_cluster, release_logs, write_logs
 from support.aeron_simulated import options_of, simulate
 from support.aeron_text import texts_of

@@ -12,7 +12,7 @@ import pytest
 
 from canvass.cluster.member import ElectionState
 from canvass.graph.artifact import Graph
-from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX
+from canvass.traces.schema import ACTION_NAMES, NONE, STATE_INDEX
 from support.graphs import graph_of
 
 DATA: Final = Path(__file__).resolve().parents[3] / "tools/canvass/browser/ui/src/words"

@@ -18,8 +18,8 @@ from canvass.cli.explain import ExitOn, Follower
 from canvass.explanation.changes import Changes
 from canvass.explanation.explanation import explain
 from canvass.explanation.reading import read
-from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.layout import MAX_LINE_BYTES
+from canvass.traces.aeron_log.source import AeronLogError
+from canvass.traces.schema import MAX_LINE_BYTES
 from support.aeron_runs import lines_of
 from support.aeron_story import StoryLog, lead, write_story
 

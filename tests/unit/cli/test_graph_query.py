@@ -12,8 +12,8 @@ import pytest
 from canvass.graph.build import cache_folder, load_model
 from canvass.graph.open import open_view
 from canvass.graph.predicate import parse
-from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.run import RunFolder
+from canvass.traces.schema import ACTION_NAMES
 from support.graphs import graph_of
 from support.state_graphs import dot_text
 from support.tlc_cases import FIXTURES

@@ -29,7 +29,7 @@ from canvass.conformance.causality import (
 from canvass.conformance.diagnose import find_operator
 from canvass.conformance.findings import LOG_STREAM
 from canvass.conformance.run_arrays import RunArrays, content_hashes, rows_before
-from canvass.traces.layout import MESSAGE_COLUMNS
+from canvass.traces.schema import MESSAGE_COLUMNS
 from support.run_arrays import CLOSED, LEADER, StepSketch, arrays_of, exchanged
 
 CATCHUP, LIVE_LOG = "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT"

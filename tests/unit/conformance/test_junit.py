@@ -16,7 +16,7 @@ from canvass.conformance.findings import (
     Verdict,
 )
 from canvass.conformance.report import to_junit
-from canvass.traces.releases import LogReleases, NotedReleases, RevisionChoice
+from canvass.traces.aeron_log.releases import LogReleases, NotedReleases, RevisionChoice
 from canvass.traces.schema import Fact, FactKind
 from support.report_schemas import JUNIT_ATTRIBUTES
 

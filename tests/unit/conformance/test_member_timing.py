@@ -13,13 +13,14 @@ from canvass.conformance.findings import TimingRule, TimingWarning
 from canvass.conformance.timing import RunTiming
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import EventColumns
-from canvass.traces.layout import (
+from canvass.traces.schema import (
     INPUT_COLUMNS,
     MESSAGE_COLUMNS,
     STATE_COLUMNS,
     STATE_ENUMS,
+    Run,
+    Source,
 )
-from canvass.traces.schema import Run, Source
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _S: Final = 1_000_000_000

@@ -16,7 +16,7 @@ from canvass.corpus.data_source import (
     row_schema,
 )
 from canvass.corpus.plan import Unit, UnitKind
-from canvass.traces.aeron_log.errors import AeronLogError
+from canvass.traces.aeron_log.source import AeronLogError
 from canvass.traces.parquet import write_dataset
 from canvass.traces.run import Corpus
 from support.corpora import record_runs

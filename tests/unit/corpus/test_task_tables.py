@@ -18,9 +18,8 @@ from canvass.corpus.job import REPORT_TABLES, CorpusJob, LostResults, ProcessEng
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.report import Listed, Summary, exit_code, summarise
 from canvass.steps.answers import REFUSED
-from canvass.traces.layout import ACTION_NAMES
-from canvass.traces.releases import RELEASES, releases_of_run
-from canvass.traces.schema import Run
+from canvass.traces.aeron_log.releases import RELEASES, releases_of_run
+from canvass.traces.schema import ACTION_NAMES, Run
 
 Row = dict[str, Any]
 

@@ -18,7 +18,7 @@ from canvass.explanation.evidence import Evidence, Sentence
 from canvass.explanation.explanation import Explanation, explain
 from canvass.explanation.timeline import make_timeline
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
+from canvass.traces.aeron_log.incarnations import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
 from canvass.traces.timeouts import DEFAULTS, STARTUP_CANVASS, beside
 from support.aeron_runs import MORE_RELEASES, captures, more_captures, read_cluster, truth_of

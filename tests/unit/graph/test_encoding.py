@@ -10,7 +10,7 @@ from canvass.cluster.messages import MESSAGE_TYPES, wire_name
 from canvass.spec.files import find_file
 from canvass.steps.oracle import DIGITS, OracleError, to_digits
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
-from canvass.traces.layout import (
+from canvass.traces.schema import (
     ACTION_NAMES,
     INPUT_COLUMNS,
     MEMBER_COLUMNS,

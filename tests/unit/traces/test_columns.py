@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster.messages import Vote
-from canvass.traces import layout, parquet
+from canvass.traces import parquet, schema
 from canvass.traces.actions import Action
 from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_of, to_table
 from canvass.traces.columns import EventColumns, from_events, join
@@ -106,18 +106,18 @@ def test_cells_are_where_the_layout_says() -> None:
         input=Input(2, "2:7", Vote(11, 12, 13, 1, 2, vote=True), active=(0, 2)),
     )
     columns = from_events("r", 1, [event])
-    message = dict(zip(layout.MESSAGE_COLUMNS, columns.message[0].tolist(), strict=True))
-    state = dict(zip(layout.STATE_COLUMNS, columns.state[0].tolist(), strict=True))
+    message = dict(zip(schema.MESSAGE_COLUMNS, columns.message[0].tolist(), strict=True))
+    state = dict(zip(schema.STATE_COLUMNS, columns.state[0].tolist(), strict=True))
 
-    assert message["type"] == layout.MESSAGE_TYPE_NAMES.index("Vote")
+    assert message["type"] == schema.MESSAGE_TYPE_NAMES.index("Vote")
     assert (message["peer"], message["id"]) == (2, (2 << 50) | 7)
     assert (message["candidate_term_id"], message["log_position"], message["vote"]) == (11, 13, 1)
     assert message["next_log_position"] == -1
-    assert columns.inputs[0, layout.INPUT_INDEX["active"]] == 0b101
+    assert columns.inputs[0, schema.INPUT_INDEX["active"]] == 0b101
     assert state["election_state"] == 0
     assert state["commit_position"] == -1
-    assert columns.action[0] == layout.ACTION_NAMES.index("OnVote")
-    assert columns.members.shape == (1, 3, len(layout.MEMBER_COLUMNS))
+    assert columns.action[0] == schema.ACTION_NAMES.index("OnVote")
+    assert columns.members.shape == (1, 3, len(schema.MEMBER_COLUMNS))
 
 
 def test_columns_need_events_of_one_cluster() -> None:
@@ -293,8 +293,8 @@ def test_forged_columns_are_refused(name: str) -> None:
 @pytest.mark.parametrize("forge", ["receiver", "sender"])
 def test_forged_sends_are_refused(forge: str) -> None:
     columns = from_events("r", 0, [plain_event(0)])
-    cells = [-1] * len(layout.MESSAGE_COLUMNS)
-    cells[:3] = layout.MESSAGE_TYPE_NAMES.index("StopCatchup"), 1, 5
+    cells = [-1] * len(schema.MESSAGE_COLUMNS)
+    cells[:3] = schema.MESSAGE_TYPE_NAMES.index("StopCatchup"), 1, 5
     cells[1] = 9 if forge == "receiver" else 1
     if forge == "sender":
         cells[2] = (1 << 50) | 5
@@ -321,7 +321,7 @@ def test_a_table_from_before_an_input_was_added_is_read_as_if_it_were_never_give
     for field in dataclasses.fields(expected):
         found = getattr(columns, field.name)
         assert np.array_equal(found, getattr(expected, field.name)), field.name
-    assert (columns.inputs[:, layout.INPUT_INDEX["entry_position"]] == -1).all()
+    assert (columns.inputs[:, schema.INPUT_INDEX["entry_position"]] == -1).all()
 
 
 def test_a_file_that_is_no_data_set_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from canvass.traces.errors import Code
-from canvass.traces.layout import MAX_LINE_BYTES
+from canvass.traces.schema import MAX_LINE_BYTES
 from support.trace_reading import LINE, NEXT, outcome, refusal
 
 

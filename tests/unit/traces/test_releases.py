@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.traces.releases import (
+from canvass.traces.aeron_log.releases import (
     MAX_NAMED,
     RELEASES,
     LogReleases,

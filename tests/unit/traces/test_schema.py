@@ -16,8 +16,7 @@ from canvass.cluster.member import Member, MemberRecord, TermEntry
 from canvass.cluster.messages import MESSAGE_TYPES, RequestVote, Vote, wire_name
 from canvass.traces import arrow, schema
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
-from canvass.traces.layout import NumberKind, kind
-from canvass.traces.schema import encode
+from canvass.traces.schema import NumberKind, encode, kind
 from support.trace_events import MESSAGES, initial_member, inputs, plain_event, states
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -58,7 +58,7 @@ from canvass.graph.walks import Hop, Neighbourhood, NoPath, around, shortest_pat
 from canvass.lanes.of_counterexample import action_name, is_cluster
 from canvass.steps.answers import KeyTable
 from canvass.steps.step import Question, question_of
-from canvass.traces.layout import NONE, STATE_INDEX
+from canvass.traces.schema import NONE, STATE_INDEX
 
 _DRAWN_STATES: Final = 1000
 """Most states drawn around a state: a browser can draw ten times as many, but nobody could read

@@ -25,7 +25,7 @@ from canvass.graph.predicate import parse
 from canvass.graph.syntax import names_in
 from canvass.graph.values import Columns, interned
 from canvass.tlc.values import Value
-from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_INDEX
+from canvass.traces.schema import ACTION_NAMES, MEMBER_INDEX, STATE_INDEX
 
 ACTION: Final = "action"
 MEMBER: Final = "memberId"

@@ -28,14 +28,12 @@ from canvass.conformance.diagnose import RunColumns, load
 from canvass.explanation.evidence import shown_ns
 from canvass.lanes.model import MARKED, Diagram, Mark
 from canvass.lanes.of_run import RunLanes, state_changes
-from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.aeron_log.source import LogSource
+from canvass.traces.aeron_log.source import AeronLogError, LogSource
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_ENUMS, STATE_INDEX
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Closing, Run, Source
+from canvass.traces.schema import ACTION_NAMES, MEMBER_INDEX, STATE_ENUMS, STATE_INDEX, Run, Source
 from canvass.traces.streams import StreamFile
 
 DOWN: Final = "DOWN"
@@ -86,10 +84,10 @@ class _Track:
         rows: NDArray[np.int64],
         places: NDArray[np.int64],
         total: int,
-        closings: Sequence[Closing],
+        closings: Sequence[int],
     ) -> None:
         self._member, self._columns, self._rows, self._total = member, columns, rows, total
-        self._closed = sorted(closing.time_ns for closing in closings)
+        self._closed = sorted(closings)
         self.places = places
         self.state = columns.state[rows, STATE_INDEX["election_state"]]
         self.role = columns.state[rows, STATE_INDEX["role"]]
@@ -404,7 +402,8 @@ class OpenRun:
         ]
         self.member_rows = [rows[places] for places in self.places]
         try:
-            closings = self.run.closings()
+            closed = self.run.closings().items()
+            closings = {k: [one.time_ns for one in several] for k, several in closed}
         except msgspec.ValidationError as fault:
             raise TraceError(Code.BAD_VALUE, str(path), 0, 0, str(fault)) from None
         several = zip(self.member_rows, self.places, strict=True)

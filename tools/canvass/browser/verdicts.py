@@ -45,11 +45,11 @@ from canvass.explanation.risks import shown_hazards
 from canvass.lanes.of_counterexample import value_text
 from canvass.steps.answers import StepLookup
 from canvass.steps.kernel import rules_digest
+from canvass.traces.aeron_log.releases import releases_of_run
 from canvass.traces.columns import sends_at
-from canvass.traces.counts import counted
-from canvass.traces.layout import MESSAGE_INDEX
-from canvass.traces.releases import releases_of_run
+from canvass.traces.errors import counted
 from canvass.traces.run import RunFolder
+from canvass.traces.schema import MESSAGE_INDEX
 
 _MAX_ROWS: Final = 100
 """Most rows of each table."""

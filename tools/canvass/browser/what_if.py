@@ -64,7 +64,7 @@ from canvass.steps.step import Step, renumbered
 from canvass.tlc.errors import TlcError
 from canvass.tlc.values import format_value, function
 from canvass.traces.actions import ACTION_INPUTS, Action
-from canvass.traces.layout import ACTION_NAMES
+from canvass.traces.schema import ACTION_NAMES
 
 _BOUNDS: Final = SearchBounds(steps=12, seconds=60)
 

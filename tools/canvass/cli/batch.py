@@ -19,7 +19,7 @@ import typer
 from canvass.cli.options import Output, need_runs
 from canvass.cli.output import CommandError, Format, Stages, json_text, write_json, write_text
 from canvass.corpus.spark_session import EngineName, choose_engine
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
     from canvass.corpus.job import CorpusJob, ProcessEngine

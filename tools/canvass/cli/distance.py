@@ -28,7 +28,7 @@ from canvass.cli.output import (
     write_json,
 )
 from canvass.spec.files import spec_root
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
     from canvass.distance.moments import RunMoments

@@ -34,8 +34,8 @@ from canvass.cli.output import (
 )
 from canvass.cli.output import show as show_text
 from canvass.explanation.evidence import seconds_of, shown_ns
-from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.counts import counted
+from canvass.traces.aeron_log.source import AeronLogError
+from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -35,7 +35,7 @@ from canvass.cli.output import (
     write_file,
 )
 from canvass.cluster.messages import Record
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -189,7 +189,7 @@ def _show(view: StateGraph, output: Format = Format.HUMAN) -> None:
     from canvass.cluster.member import ElectionState
     from canvass.graph.artifact import MemberView
     from canvass.graph.dump_folder import DumpView
-    from canvass.traces.layout import STATE_INDEX
+    from canvass.traces.schema import STATE_INDEX
 
     if isinstance(view, MemberView):
         graph = view.graph
@@ -584,7 +584,7 @@ def _counted(folder: Path, graph: Graph, edges: Any, found: Any) -> GraphCoverag
     """Count all steps of a graph, and the covered ones, by action."""
     import numpy as np
 
-    from canvass.traces.layout import ACTION_NAMES
+    from canvass.traces.schema import ACTION_NAMES
 
     actions, rules = np.array(graph.input_action[graph.input]), graph.manifest.rules
     steps, covered = (np.bincount(actions[e], minlength=len(ACTION_NAMES)) for e in (edges, found))

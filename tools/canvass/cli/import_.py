@@ -104,7 +104,7 @@ def import_(
     """
     assert kind == KIND
     need_logs(logs)
-    from canvass.traces.aeron_log.log_vocabulary import events_named
+    from canvass.traces.aeron_log.releases import events_named
     from canvass.traces.alignment import importer
     from canvass.traces.timeouts import beside, note_timeouts
 

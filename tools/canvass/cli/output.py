@@ -184,7 +184,7 @@ def rendered(template: str, **values: Any) -> str:
 def _templates() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    from canvass.traces.counts import counted
+    from canvass.traces.errors import counted
 
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),

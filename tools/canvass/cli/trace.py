@@ -14,7 +14,7 @@ import typer
 from canvass.cli.options import RunId, existing, named_step, need_runs
 from canvass.cli.output import CommandError, Stages, lane_width, print_lines, typed, write_text
 from canvass.cli.verify import import_units
-from canvass.traces.counts import counted
+from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import RunColumns

@@ -246,7 +246,7 @@ def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
     yield from units_of(path for path, found in below.items() if not found)
     taken = set[str]()
     for found in filter(None, below.values()):
-        from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+        from canvass.traces.aeron_log.source import AeronLogError, LogCode
         from canvass.traces.alignment.alignment import ImportFault, NoMember
         from canvass.traces.alignment.importer import import_clusters
         from canvass.traces.errors import Code, TraceError

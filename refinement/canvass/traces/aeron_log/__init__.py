@@ -6,11 +6,11 @@ that is no log raises `AeronLogError`. The package does not infer steps between 
 
 The stages of reading are these:
 
-1. `framing` removes what a container or logger has put around a line.
-2. `line` makes a record of the line, by the names of its fields.
-3. `incarnations` divides the records of one member into process incarnations.
-4. `clusters` divides the records into clusters that ran one after the other, and `membership`
-   numbers the members.
+1. `line` removes what a container or logger has put around a line, and makes a record of the line,
+   by the names of its fields.
+2. `incarnations` divides the records of one member into process incarnations.
+3. `clusters` divides the records into clusters that ran one after the other, and numbers the
+   members.
 
 A log may have the lines of several members. It is then read once for each of them
 (`logs.read_log`).

@@ -204,6 +204,8 @@ def _row(record: type[ClusterEvent]) -> EventType:
 
 EVENT_TYPES: Final = {row.name: row for row in map(_row, ClusterEvent.__subclasses__())}
 """The events by name. A new one is a class in `records`, with its first release in ``_SINCE``."""
+ROW_OF: Final = {row.record: row for row in EVENT_TYPES.values()}
+"""The events by the classes of their records."""
 
 ALIASES: Final = {"termBaseLeadershipPosition": "termBaseLogPosition"}
 """Names of the agent that 1.53 replaced."""

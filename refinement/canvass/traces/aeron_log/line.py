@@ -1,9 +1,14 @@
-"""Reading one line of the cluster component into a record.
+"""Reading one line of a log into a record of the cluster component.
 
 A line is scanned by the names of its fields, in time linear in its length: the scan never goes
 back.
 
 A `ClusterLineParser` is made from one row of `event_types`. It reads the lines of all releases.
+
+A `Framing` is what a container or logger has put around the text that Aeron wrote. A file has one
+framing. Its first line of an event log decides which, so a file without framing costs nothing. A
+line that does not have the file's framing is read from its stamp on: it may be damaged, but it is
+not lost.
 """
 
 from __future__ import annotations
@@ -11,14 +16,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeAlias
+
+import msgspec
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.traces.aeron_log.errors import LineProblem, OpenQuote, shown
 from canvass.traces.aeron_log.event_types import (
     ALIASES,
     CONSTANTS,
-    EVENT_TYPES,
     OLDEST,
     PAIRS,
     EventType,
@@ -32,7 +37,30 @@ from canvass.traces.aeron_log.records import (
     ProcessStart,
     Start,
 )
-from canvass.traces.layout import MAX_INT, MIN_INT
+from canvass.traces.schema import MAX_INT, MAX_LINE_BYTES, MIN_INT
+
+MAX_SHOWN: Final = 120
+"""Characters of a line that a message repeats; enough to recognise it, short enough for a terminal.
+"""
+
+
+class LineProblem(Exception):
+    """The fault of one line. This package catches it and makes a record of the line."""
+
+    def __init__(self, column: int, reason: str) -> None:
+        super().__init__(column, reason)
+        self.column = column
+        self.reason = reason
+
+
+class OpenQuote(LineProblem):
+    """A quoted value does not end: the line may be the first one of an event with several lines."""
+
+
+def shown(text: str) -> str:
+    """Text of a log, quoted, escaped and shortened, so that it is safe to print."""
+    return ascii(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "...")
+
 
 NS_PER_S: Final = 1_000_000_000
 _BEFORE: Final = len(ClusterEvent.__struct_fields__)
@@ -292,11 +320,6 @@ def _value_end(text: str, name: str, at: int) -> int:
     return len(text) if space < 0 else space
 
 
-def cluster_line_parsers() -> dict[str, ClusterLineParser]:
-    """Make one parser for each event of the table."""
-    return {name: ClusterLineParser(row) for name, row in EVENT_TYPES.items()}
-
-
 _MARKS: Final = ("] log started ", "] TEST: ")
 _START: Final = re.compile(
     r"\[-?[0-9]{1,10}\.-?[0-9]{1,9}\] (?:log started |\u0020\[[0-9T:.-]{19,29}\] TEST: )"
@@ -361,3 +384,96 @@ def parse_header(file: int, number: int, text: str) -> ProcessStart:
 
 def _since_epoch_ms(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+_Part: TypeAlias = tuple[str, bool]
+"""The text in a line, and whether the next line continues it."""
+
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_CRI: Final = re.compile(r"[0-9T:.Z+-]{20,40} (?:stdout|stderr) ([FP])(?::\S*)? (.*)", re.DOTALL)
+_SYSLOG: Final = re.compile(
+    r"(?:[A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8}|[0-9T:.Z+-]{19,40}) \S+ [^\s:]+(?:\[[0-9]+\])?: (.*)",
+    re.DOTALL,
+)
+_PREFIX: Final = re.compile(rf"(?:.{{0,400}}?[\s>|:-])?({STAMP.pattern}.*)", re.DOTALL)
+
+
+class _Json(msgspec.Struct):
+    log: str = ""
+    MESSAGE: str = ""
+
+
+def _json(line: str) -> _Part | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        found = msgspec.json.decode(line, type=_Json)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None
+    return found.MESSAGE or found.log.rstrip("\r\n"), not (found.MESSAGE or found.log[-1:] == "\n")
+
+
+def _cri(line: str) -> _Part | None:
+    found = _CRI.fullmatch(line)
+    return (found[2], found[1] == "P") if found else None
+
+
+def _after(pattern: re.Pattern[str]) -> Callable[[str], _Part | None]:
+    def rest(line: str) -> _Part | None:
+        found = pattern.fullmatch(line)
+        return (found[1], False) if found else None
+
+    return rest
+
+
+FRAMINGS: Final[dict[str, Callable[[str], _Part | None]]] = {
+    "JSON (Docker's json-file, journald)": _json,
+    "Kubernetes CRI": _cri,
+    "syslog or journald": _after(_SYSLOG),
+    "a prefix before the stamp": _after(_PREFIX),
+}
+"""The known framings, the most specific ones first."""
+
+COLOURS: Final = "terminal colours"
+"""A name for terminal colours as a framing. They can be inside any framing, or in plain lines."""
+
+
+def without_colours(line: str) -> str:
+    """A line without the terminal's control sequences."""
+    return _COLOUR.sub("", line) if "\x1b" in line else line
+
+
+class Framing:
+    """The framing of a file.
+
+    Attributes
+    ----------
+    name
+        Its name in `FRAMINGS`.
+    part
+        The beginning of a text that the next line continues.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.part = ""
+        self._take = FRAMINGS[name]
+
+    def text(self, line: str) -> str:
+        """The whole text up to a line; empty if the next line continues it."""
+        found = self._take(line)
+        if found is None:
+            stamp = STAMP.search(line)
+            found = line[stamp.start() if stamp else 0 :], False
+        text, is_part = self.part + found[0], found[1] and len(self.part) < MAX_LINE_BYTES
+        self.part = text if is_part else ""
+        return "" if is_part else text
+
+
+def framing_of(line: str) -> Framing | None:
+    """The framing in which a line is a line of an event log; None if there is no such framing."""
+    for name, take in FRAMINGS.items():
+        found = take(line)
+        if found is not None and stamp_of(without_colours(found[0])) is not None:
+            return Framing(name)
+    return None

@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.traces.aeron_log.clusters import split_clusters
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode, joined
-from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog, members_named
-from canvass.traces.aeron_log.membership import noted_beside, with_numbers
+from canvass.traces.aeron_log.clusters import noted_beside, split_clusters, with_numbers
+from canvass.traces.aeron_log.incarnations import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
@@ -32,15 +30,18 @@ from canvass.traces.aeron_log.records import (
     RequestVote,
 )
 from canvass.traces.aeron_log.source import (
+    SIMILAR_NAME,
+    AeronLogError,
+    LogCode,
     LogName,
     LogSource,
     is_log_name,
     is_other_log,
-    is_similar_name,
+    joined,
     parse_log_name,
 )
-from canvass.traces.layout import MAX_MEMBERS
 from canvass.traces.run import RUN_FILE
+from canvass.traces.schema import MAX_MEMBERS
 
 _KEY_KINDS: Final = frozenset(
     {
@@ -284,7 +285,7 @@ def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
     for path in paths:
         name = parse_log_name(path.name)
         if name is None:
-            if is_similar_name(path.name):
+            if SIMILAR_NAME.fullmatch(path.name):
                 ignored.append(path.name)
             continue
         if name in taken:

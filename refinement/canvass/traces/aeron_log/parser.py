@@ -10,18 +10,23 @@ import re
 from codecs import BOM_UTF8
 from typing import Final
 
-from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode, OpenQuote
-from canvass.traces.aeron_log.event_types import OLDEST, release_of
-from canvass.traces.aeron_log.framing import COLOURS, Framing, framing_of, without_colours
+from canvass.traces.aeron_log.event_types import EVENT_TYPES, OLDEST, release_of
 from canvass.traces.aeron_log.incarnations import Broken, IncarnationStream, LineCounts
 from canvass.traces.aeron_log.line import (
-    cluster_line_parsers,
+    COLOURS,
+    ClusterLineParser,
+    Framing,
+    LineProblem,
+    OpenQuote,
     find_header,
+    framing_of,
     parse_header,
     stamp_of,
+    without_colours,
 )
 from canvass.traces.aeron_log.records import LogRecord
-from canvass.traces.layout import MAX_LINE_BYTES
+from canvass.traces.aeron_log.source import AeronLogError, LogCode
+from canvass.traces.schema import MAX_LINE_BYTES
 
 PROBE_LINES: Final = 1000
 """The number of lines within which the first line of an event log must come. An application may log
@@ -69,7 +74,7 @@ class LogParser:
     def __init__(self, member: int | None = None) -> None:
         self._member = member
         self._stream = IncarnationStream(alone=member is None)
-        self._parsers = cluster_line_parsers()
+        self._parsers = {name: ClusterLineParser(row) for name, row in EVENT_TYPES.items()}
         self._release = OLDEST
         self._name, self._file, self._line = "", -1, 0
         self._tail = bytearray()

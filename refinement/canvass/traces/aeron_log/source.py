@@ -1,4 +1,7 @@
-"""The files of event logs: their names, and their unpacked bytes up to a limit.
+"""The files of event logs: their names, their unpacked bytes up to a limit, and `AeronLogError`.
+
+That error is the only one that this package raises about logs. A fault of one line raises none: the
+line becomes a record (`TruncatedLine`, `DamagedLine`).
 
 A link to a regular file is followed, because the log folders of hosts are often links. A link that
 a stranger made reveals nothing about a file that is no event log: the error has only the name of
@@ -9,19 +12,84 @@ file with damaged compressed data is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.streams import StreamFile
 
+
+class LogCode(str, Enum):
+    """The kind of a fault, as a constant that programs may compare."""
+
+    NOT_A_LOG = "NOT_A_LOG"
+    NO_LOG = "NO_LOG"
+    OLD_RELEASE = "OLD_RELEASE"
+    DUPLICATE_LOG = "DUPLICATE_LOG"
+    MIXED_MEMBERS = "MIXED_MEMBERS"
+    OVERLAPPING_CLUSTERS = "OVERLAPPING_CLUSTERS"
+    TOO_MANY_MEMBERS = "TOO_MANY_MEMBERS"
+    UNREADABLE = "UNREADABLE"
+    LINE_TOO_LONG = "LINE_TOO_LONG"
+    TOO_LARGE = "TOO_LARGE"
+    COMPRESSION_RATIO = "COMPRESSION_RATIO"
+    COMPRESSED_DATA = "COMPRESSED_DATA"
+
+
+MAX_FILES: Final = 10
+"""The most files that one message names."""
+
+
+class AeronLogError(Exception):
+    """The input is no event log of Aeron, or exceeds a limit.
+
+    Parameters
+    ----------
+    file
+        The file, as the caller named it; empty if the bytes are not from a file.
+    line
+        The line, counted from 1; 0 if the error is about the file as a whole.
+    column
+        The column in characters, counted from 1; 0 if the error is about the line as a whole.
+    code
+        The kind of the fault.
+    reason
+        One sentence; text of the log in it is quoted and escaped.
+    """
+
+    def __init__(self, file: str, line: int, column: int, code: LogCode, reason: str) -> None:
+        super().__init__(file, line, column, code, reason)
+        self.file = file
+        self.line = line
+        self.column = column
+        self.code = code
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.said} ({self.code.value})"
+
+    @property
+    def said(self) -> str:
+        """The place and the reason."""
+        place = ":".join([self.file or "<bytes>", *(str(n) for n in (self.line, self.column) if n)])
+        return f"{place}: {self.reason}"
+
+
+def joined(errors: Sequence[AeronLogError]) -> AeronLogError:
+    """Make one error of the errors of several files: the first one; its reason names the others."""
+    first, *others = errors
+    said = [first.reason, *(f"also {error.said}" for error in others[: MAX_FILES - 1])]
+    if len(errors) > MAX_FILES:
+        said.append(f"and {len(errors) - MAX_FILES} more files")
+    return AeronLogError(first.file, first.line, first.column, first.code, "; ".join(said))
+
+
 _NAME: Final = re.compile(r"member-([0-9]{1,18})\.log(?:\.([0-9]{1,9}))?(?:\.gz|\.zst)?")
-
-
 _OTHER: Final = re.compile(r"[^.].*\.log(?:\.gz|\.zst)?", re.DOTALL)
-_SIMILAR: Final = re.compile(r"member.*log.*", re.IGNORECASE)
+SIMILAR_NAME: Final = re.compile(r"member.*log.*", re.IGNORECASE)
+"""The names that resemble that of a member's log."""
 
 
 class LogName(NamedTuple):
@@ -48,11 +116,6 @@ def is_log_name(name: str) -> bool:
 def is_other_log(name: str) -> bool:
     """Whether a file has the suffix of a log, but not the name of a member's log."""
     return _OTHER.fullmatch(name) is not None and not is_log_name(name)
-
-
-def is_similar_name(name: str) -> bool:
-    """Whether a file name resembles that of a member's log, without being one."""
-    return _NAME.fullmatch(name) is None and _SIMILAR.fullmatch(name) is not None
 
 
 CHUNK_BYTES: Final = 1 << 18

@@ -16,9 +16,9 @@ from msgspec import Struct
 from canvass.cluster.messages import NULL_VALUE, wire_name
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
-from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, log_vocabulary
-from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog, members_named
+from canvass.traces.aeron_log.incarnations import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, StateChange
+from canvass.traces.aeron_log.releases import RECEIPTS, log_vocabulary
 from canvass.traces.alignment.cluster_facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.completeness import (
     missing_causes,
@@ -38,8 +38,7 @@ from canvass.traces.alignment.member_lines import (
 from canvass.traces.alignment.replay import Replay
 from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.alignment.segment_search import Segment, Solution, solve
-from canvass.traces.layout import MAX_MEMBERS
-from canvass.traces.schema import DiskReplaced
+from canvass.traces.schema import MAX_MEMBERS, DiskReplaced
 
 SEGMENT: Final = 16_000
 """The number of lines of a segment, in the log that has the most lines in the segment's time."""

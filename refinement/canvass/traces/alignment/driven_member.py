@@ -22,7 +22,7 @@ from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.possible_steps import TICKS, Move
 from canvass.traces.alignment.replay import UNBOUNDED, PathStep, PositionBounds
 from canvass.traces.alignment.send_windows import Windows, keeps_phase, positions_in
-from canvass.traces.layout import MAX_ID_DIGITS
+from canvass.traces.schema import MAX_ID_DIGITS
 
 LOST: Final = 10**MAX_ID_DIGITS - 1
 """The number of a message that its sender sent in missing steps. No message that the run shows as

@@ -19,14 +19,14 @@ from typing import Any, Final
 from msgspec import Struct
 
 from canvass.cluster.messages import wire_name
+from canvass.traces.aeron_log.clusters import noted_beside
+from canvass.traces.aeron_log.incarnations import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.logs import read_clusters
-from canvass.traces.aeron_log.member_log import ClusterLogs, MemberLog
-from canvass.traces.aeron_log.membership import noted_beside
 from canvass.traces.aeron_log.records import TruncatedLine
+from canvass.traces.aeron_log.releases import LogReleases, releases_of
 from canvass.traces.alignment.alignment import Alignment, ImportFault, LineReason, align
 from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter, Share, add_up
-from canvass.traces.releases import LogReleases, releases_of
 from canvass.traces.schema import DiskReplaced
 from canvass.traces.streams import written_aside
 

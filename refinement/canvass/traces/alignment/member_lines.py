@@ -21,8 +21,7 @@ from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.clocks import boot_times
-from canvass.traces.aeron_log.log_vocabulary import RECEIPTS, LogVocabulary
-from canvass.traces.aeron_log.member_log import MemberLog
+from canvass.traces.aeron_log.incarnations import MemberLog
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
     Line,
@@ -32,6 +31,7 @@ from canvass.traces.aeron_log.records import (
     ServiceAck,
     StateChange,
 )
+from canvass.traces.aeron_log.releases import RECEIPTS, LogVocabulary
 
 PRINTED_STEPS: Final[frozenset[type[ClusterEvent]]] = frozenset(
     {

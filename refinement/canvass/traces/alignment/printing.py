@@ -13,8 +13,8 @@ from typing import Any, Final
 from canvass.cluster.effects import Outcome, TruncateLog
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.log_vocabulary import LogVocabulary
 from canvass.traces.aeron_log.records import ClusterEvent, Line, NewElection
+from canvass.traces.aeron_log.releases import LogVocabulary
 from canvass.traces.alignment.member_lines import (
     NODE_STARTED,
     MemberLines,

@@ -29,9 +29,9 @@ from canvass.traces.aeron_log.records import (
     StateChange,
     position_names,
 )
+from canvass.traces.aeron_log.releases import RELEASES, LogReleases, noted_releases
 from canvass.traces.alignment.driven_member import LOST, DrivenMember, RunStep
 from canvass.traces.ndjson import open_stream
-from canvass.traces.releases import RELEASES, LogReleases, noted_releases
 from canvass.traces.schema import (
     CLOSINGS,
     DISK_REPLACED,
