@@ -55,6 +55,8 @@ from canvass.traces.columns import EventColumns
 from canvass.traces.parquet import read_runs
 from canvass.traces.schema import MEMBER_COLUMNS, NONE, Event, Run, message_id_text
 
+# --- definitions and guards in the spec -----------------------------------------------------------
+
 _STANDS_FOR: Final = {MESSAGE_CAUSALITY: "Arrive", LOG_STREAM: "NextEntry"}
 """For each check of causality the operator of ``Cluster.tla`` that it checks."""
 _JOINS: Final = ("FollowerCatchupAwait", "FollowerLogAwait")
@@ -184,6 +186,8 @@ def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
         return (False,) * len(guard.parts)
     return [bit == 1 for bit in printed[0]]
 
+
+# --- a run and its divergences --------------------------------------------------------------------
 
 MAX_DIVERGENCES: Final = 20
 _LOG_PROBLEMS: Final = frozenset({NOT_WRITTEN, NO_LEADER, *JOINING_PROBLEMS})

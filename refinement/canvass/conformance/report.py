@@ -56,6 +56,8 @@ from canvass.traces.run import RunFolder
 from canvass.traces.schema import Event, Fact, encode
 from canvass.traces.timeouts import duration_text
 
+# --- words ----------------------------------------------------------------------------------------
+
 CLASS_TEXTS: Final = {
     DivergenceClass.IMPLEMENTATION_STEP: "a step that the spec does not allow",
     DivergenceClass.CAUSALITY: "a message or log bytes without a cause",

@@ -45,6 +45,8 @@ from canvass.steps.answers import Answers, KeyTable, StepLookup, shipped_answers
 if TYPE_CHECKING:
     from canvass.traces.alignment.importer import ImportSummary
 
+# --- rows -----------------------------------------------------------------------------------------
+
 _KINDS: Final = ("VERDICT", "DIVERGENCE", "COVERAGE", "STEP")
 """The kinds of rows, in the order of `Tables`: the verdict on a run or on a malformed unit, which
 holds if its open steps are allowed; a divergence of a run; the number of events with an action; an
@@ -89,6 +91,8 @@ def to_batches(tables: Tables, digests: Mapping[str, str]) -> Iterator[Any]:
         whole = pa.concat_tables([ROW_SCHEMA.empty_table(), rows], promote_options="default")
         yield from whole.to_batches()
 
+
+# --- tasks ----------------------------------------------------------------------------------------
 
 UNIT_SCHEMA: Final = pa.schema([pa.field("task", pa.int32()), pa.field("unit", pa.binary())])
 """The rows of units: the number of the task, and the `Unit` in JSON."""

@@ -30,6 +30,8 @@ from canvass.version import VERSION
 if TYPE_CHECKING:
     from canvass.corpus.job import CorpusJob
 
+# --- summary --------------------------------------------------------------------------------------
+
 SUMMARY_FILE: Final = "summary.json"
 VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
 MAX_LISTED: Final = 1000

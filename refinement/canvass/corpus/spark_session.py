@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from canvass.corpus.plan import Unit
 
+# --- the choice -----------------------------------------------------------------------------------
+
 SPARK_PAYS_FROM: Final = 9_000_000
 """Number of events from which on ``local[2]`` is faster than one process, the start of Spark
 included. `docs/guide/spark.md` has the measurement.
