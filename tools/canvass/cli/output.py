@@ -90,14 +90,6 @@ def text_of(path: Path) -> str:
         raise CommandError(f"{path} is not text: byte {error.start + 1} is not UTF-8") from None
 
 
-def json_line(value: object) -> bytes:
-    """Write a value as JSON, with escapes for the bytes of a path that are not UTF-8."""
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(_escaped(msgspec.to_builtins(value)))
-
-
 def _escaped(value: Any) -> Any:
     """A tree of plain values whose texts have escapes, as the lines on stderr have."""
     if isinstance(value, str):
@@ -108,8 +100,15 @@ def _escaped(value: Any) -> Any:
 
 
 def json_text(value: object) -> str:
-    """Write a value as one indented JSON document, with a line break at its end."""
-    return msgspec.json.format(json_line(value), indent=2).decode() + "\n"
+    """Write a value as one indented JSON document, with a line break at its end.
+
+    The bytes of a path that are not UTF-8 become escapes.
+    """
+    try:
+        line = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        line = msgspec.json.encode(_escaped(msgspec.to_builtins(value)))
+    return msgspec.json.format(line, indent=2).decode() + "\n"
 
 
 def write_text(text: str) -> None:
