@@ -17,9 +17,8 @@ from _processor_time import median_cpu
 
 from canvass.graph.open import open_view
 from canvass.graph.predicate import parse
-from canvass.graph.project import project
+from canvass.graph.queries import around, project, shortest_path
 from canvass.graph.view import StateGraph
-from canvass.graph.walks import around, shortest_path
 
 # The grids are those of the tests: benchmarks measure what tests check.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

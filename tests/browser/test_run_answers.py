@@ -16,7 +16,7 @@ from canvass.browser.verdicts import Checked
 from canvass.conformance.verify import check_units
 from canvass.explanation.explanation import explain
 from canvass.explanation.reading import read
-from canvass.lanes.model import Mark
+from canvass.lanes.diagram import Mark
 from canvass.steps.answers import StepLookup
 from canvass.tlc.errors import TlcError
 from canvass.traces.alignment.importer import import_logs

@@ -27,7 +27,7 @@ from canvass.conformance.findings import Verdict
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
 from canvass.distance.search import Distance, Moment
-from canvass.lanes.of_counterexample import Tree, action_name
+from canvass.lanes.drawing import Tree, action_name
 from canvass.spec.files import spec_root
 from support.browse import Asked, serving
 from support.core_lookup import core_lookup

@@ -10,8 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.cluster.member import Member
-from canvass.graph.artifact import Graph
-from canvass.graph.edge_keys import edge_keys
+from canvass.graph.artifact import Graph, edge_keys
 from canvass.steps.oracle import ask
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action

@@ -10,10 +10,9 @@ import pytest
 
 from canvass.cluster.member import Member, ModuleState
 from canvass.graph.artifact import MemberView
+from canvass.graph.build import identities_of
 from canvass.graph.predicate import parse
-from canvass.graph.printed_steps import identities_of
-from canvass.graph.project import project
-from canvass.graph.walks import shortest_path
+from canvass.graph.queries import project, shortest_path
 from canvass.tlc.values import same
 from canvass.traces.schema import NONE
 from support.graphs import graph_of

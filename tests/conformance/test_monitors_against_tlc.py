@@ -24,8 +24,7 @@ from canvass.spec.files import module_folders, spec_root
 from canvass.steps.oracle import constants_of
 from canvass.tlc.config import TlcConfig
 from canvass.tlc.results import Outcome
-from canvass.tlc.runner import run
-from canvass.tlc.workspace import SHORT_RUN, TlcOptions
+from canvass.tlc.runner import SHORT_RUN, TlcOptions, run
 from canvass.traces.schema import ACTION_NAMES, STATE_ENUMS
 from support.run_arrays import StepSketch, arrays_of
 

@@ -19,8 +19,8 @@ from canvass.conformance.findings import RunVerdict, Verdict
 from canvass.conformance.tlc_engine import EngineError, check_with_tlc
 from canvass.conformance.verify import check_run, check_units
 from canvass.selftest.runs import record_run
-from canvass.tlc import workspace
-from canvass.tlc.workspace import TlcOptions
+from canvass.tlc import runner
+from canvass.tlc.runner import TlcOptions
 from canvass.traces.parquet import write_dataset
 from canvass.traces.run import Corpus
 from support import corruptions
@@ -233,7 +233,7 @@ def _enlarge(part: object) -> None:
 def test_engine_a_run_without_an_end_is_an_error(
     good: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workspace, "TlcOptions", partial(TlcOptions, timeout_s=0.2))
+    monkeypatch.setattr(runner, "TlcOptions", partial(TlcOptions, timeout_s=0.2))
     with pytest.raises(EngineError, match="did not come to an end with run good"):
         check_with_tlc([good])
 

@@ -22,14 +22,12 @@ from canvass.cluster.effects import Send
 from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
-from canvass.lanes.of_counterexample import action_name
+from canvass.lanes.drawing import action_name
 from canvass.spec.files import spec_root
 from canvass.spec.manifest import ModelEntry, load_manifest
-from canvass.tlc.config import TlcConfig
-from canvass.tlc.constant_module import given
-from canvass.tlc.events import TraceState
-from canvass.tlc.runner import check
-from canvass.tlc.workspace import SHORT_RUN
+from canvass.tlc.config import TlcConfig, given
+from canvass.tlc.output import TraceState
+from canvass.tlc.runner import SHORT_RUN, check
 from support.findings import config_of, found_by_reduced_searches, night_marks, run_of
 
 REPLAYED = Path(__file__).parent / "Replayed.tla"

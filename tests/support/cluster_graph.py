@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from canvass.graph.dump_import import import_dump
+from canvass.graph.dump_graph import import_dump
 from support.page_material import cluster_state
 from support.state_graphs import dot_text
 

@@ -16,9 +16,8 @@ from canvass.models.counterexample import swim_lanes
 from canvass.models.model_run import ModelRun, Settings, run_model
 from canvass.spec.files import find_file, module_folders, modules_of, spec_root, without_comments
 from canvass.spec.manifest import Expected, Mode, ModelEntry, ModelSet, Takes, load_manifest
-from canvass.tlc.config import TlcConfig
+from canvass.tlc.config import TlcConfig, read_config
 from canvass.tlc.programs import find_jar
-from canvass.tlc.workspace import read_config
 
 FINDINGS: Final = Path(__file__).parents[2] / "docs" / "findings"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from canvass.graph.dump_folder import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
+from canvass.graph.dump_graph import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
 from canvass.graph.folders import ID_BYTES
 from canvass.graph.values import interned
 from canvass.tlc.values import Function

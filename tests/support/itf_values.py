@@ -1,10 +1,10 @@
-"""Convert ITF to values: the inverse of `canvass.tlc.convert`, for comparison."""
+"""Convert ITF to values: the inverse of `canvass.tlc.values`, for comparison."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from canvass.tlc.constant_module import from_python
+from canvass.tlc.config import from_python
 from canvass.tlc.errors import TlaValueError
 from canvass.tlc.values import ModelValue, Value, check_integer, function
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from canvass.graph.dump_folder import DumpOrigin, DumpView, write_dump_graph
-from canvass.graph.dump_import import read_graph
+from canvass.graph.dump_graph import DumpOrigin, DumpView, read_graph, write_dump_graph
 from canvass.graph.open import open_view
-from canvass.tlc.constant_module import from_python
+from canvass.tlc.config import from_python
 from canvass.tlc.values import format_value
 
 State = Mapping[str, Any]

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from canvass.tlc.config import TlcConfig
-from canvass.tlc.runner import TlcRun, run
-from canvass.tlc.workspace import SHORT_RUN, TlcOptions
+from canvass.tlc.runner import SHORT_RUN, TlcOptions, TlcRun, run
 
 FOLDER = Path(__file__).parents[1] / "unit" / "tlc"
 SPECS = FOLDER / "specs"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from canvass.tlc.events import Event
-from canvass.tlc.output import OutputReader
+from canvass.tlc.output import Event, OutputReader
 from canvass.tlc.results import CheckResult, Outcome, ResultBuilder
 from support.tlc_cases import FIXTURES
 

@@ -167,7 +167,7 @@ def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
     from canvass.steps.oracle import constants_of, printed_by, step_text
     from canvass.tlc.config import TlcConfig
     from canvass.tlc.results import Outcome
-    from canvass.tlc.workspace import SHORT_RUN
+    from canvass.tlc.runner import SHORT_RUN
 
     bits = ", ".join(f"Bit({part})" for part in guard.parts)
     text = (

@@ -47,9 +47,8 @@ from canvass.conformance.findings import (
     limits_text,
     revision_choice,
 )
-from canvass.lanes.model import Diagram, shortened, visible
-from canvass.lanes.of_run import RunLanes
-from canvass.lanes.text import Line, TextLanes
+from canvass.lanes.diagram import Diagram, Line, TextLanes, shortened, visible
+from canvass.lanes.drawing import RunLanes
 from canvass.steps.answers import StepLookup
 from canvass.traces.errors import TraceError, counted
 from canvass.traces.run import RunFolder

@@ -24,7 +24,7 @@ from canvass.conformance.check import Checker
 from canvass.conformance.diagnose import RunColumns
 from canvass.conformance.findings import Divergence, Findings, RunVerdict
 from canvass.conformance.verify import decide
-from canvass.lanes.of_run import RunLanes
+from canvass.lanes.drawing import RunLanes
 from canvass.steps.answers import Answers, StepLookup
 from canvass.traces.columns import from_events
 from canvass.traces.parquet import RunEntry

@@ -40,8 +40,8 @@ from canvass.steps.oracle import constants_of, printed_by, to_digits
 from canvass.tlc.config import TlcConfig
 from canvass.tlc.errors import TlcError
 from canvass.tlc.results import Outcome
+from canvass.tlc.runner import SHORT_RUN
 from canvass.tlc.values import Value
-from canvass.tlc.workspace import SHORT_RUN
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.errors import TraceError
 from canvass.traces.parquet import RunEntry, read_runs

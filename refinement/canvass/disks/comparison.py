@@ -31,8 +31,7 @@ from canvass.cluster.predicates import quorum_size
 from canvass.disks.disk import MemberDisk
 from canvass.disks.files import RECORDING_LOG
 from canvass.disks.findings import ALL_MEMBERS, DiskError, Finding, Kind, member_names
-from canvass.disks.frames import TermRun
-from canvass.disks.log import RecordedLog, agreement, session_messages
+from canvass.disks.log import RecordedLog, TermRun, agreement, session_messages
 from canvass.disks.small_files import LogEntry
 
 

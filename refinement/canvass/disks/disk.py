@@ -35,7 +35,7 @@ from canvass.disks.small_files import (
 
 T = TypeVar("T")
 
-LOG_STREAM_ID: Final = 100
+_LOG_STREAM_ID: Final = 100
 """The default of ``aeron.cluster.log.stream.id``."""
 CONSENSUS_MODULE_SERVICE_ID: Final = -1
 
@@ -136,7 +136,7 @@ class MemberDisk:
         return NULL_VALUE if self.snapshot is None else self.snapshot.leadership_term_id
 
 
-def log_recording_id(disk: MemberDisk) -> int:
+def _log_recording_id(disk: MemberDisk) -> int:
     """The recording id of the log, or -1.
 
     The TERM entries name it. Without them, the alias of the channel or the stream id does.
@@ -146,7 +146,7 @@ def log_recording_id(disk: MemberDisk) -> int:
         return min(ids)
     known: Sequence[Recording] = disk.catalog.recordings if disk.catalog else ()
     alias = [one for one in known if re.search(r"alias=log(\W|$|-)", one.channel)]
-    stream = [one for one in known if one.stream_id == LOG_STREAM_ID]
+    stream = [one for one in known if one.stream_id == _LOG_STREAM_ID]
     found = [one for one in alias or stream if one.state == "VALID"]
     return found[0].recording_id if found else NULL_VALUE
 
@@ -202,7 +202,7 @@ def _unreadable(error: DiskError) -> Finding:
 
 
 def _load_log(disk: MemberDisk) -> None:
-    recording_id = log_recording_id(disk)
+    recording_id = _log_recording_id(disk)
     found = disk.catalog.find(recording_id) if disk.catalog else None
     if found is None:
         return

@@ -15,8 +15,7 @@ from canvass.cluster.messages import NULL_VALUE, Record
 from canvass.disks import layouts
 from canvass.disks.files import Bytes
 from canvass.disks.findings import DiskError, printable
-from canvass.disks.layouts import align
-from canvass.disks.loops import CHECKSUMS
+from canvass.disks.layouts import CHECKSUMS, align
 
 MAX_ENTRIES: Final = 1_000_000
 """The greatest number of entries of a recording log that are read."""

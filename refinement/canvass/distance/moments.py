@@ -25,7 +25,7 @@ from canvass.disks.possible_leaders import initial_state
 from canvass.disks.soundness import check, reason_not_to_start
 from canvass.disks.verdict import assess, load_disks
 from canvass.distance.search import Moment
-from canvass.lanes.of_run import RunLanes
+from canvass.lanes.drawing import RunLanes
 from canvass.simulation.world import (
     Log,
     Segment,

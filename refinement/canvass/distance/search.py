@@ -31,8 +31,7 @@ from canvass.simulation.world import Log, length
 from canvass.steps.oracle import constants_of
 from canvass.steps.step import ranks
 from canvass.steps.step import renamed as with_numbers
-from canvass.tlc.config import TlcConfig, parse_config
-from canvass.tlc.constant_module import given
+from canvass.tlc.config import TlcConfig, given, parse_config
 from canvass.tlc.results import CheckResult, Outcome, Violation
 from canvass.tlc.runner import check
 from canvass.traces.errors import counted

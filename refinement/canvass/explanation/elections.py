@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from canvass.cluster.messages import Record
-from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.leaderships import Span
 from canvass.explanation.phases import BallotReport, PhaseReport, report_ballot, report_phase
 from canvass.explanation.timeline import (
@@ -20,9 +19,12 @@ from canvass.explanation.timeline import (
     LEADING,
     SEEKING,
     Attempt,
+    Evidence,
     MemberTimeline,
     Phase,
+    Sentence,
     Timeline,
+    shown_ns,
 )
 from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log import records

@@ -1,33 +1,138 @@
 """The whole explanation: leaderships, elections, stuck members, risks, and the questions that the
 logs leave open. It is also given as HTML, for the page of a verification.
+
+It lists the events between elections, too: of modules and services, and of members that join a
+leader again. For logs that grow, `Changes` gives what earlier explanations did not say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from canvass.cluster.messages import Record
 from canvass.conformance.report import environment
-from canvass.explanation.between import find_between
 from canvass.explanation.elections import ElectionReport, find_elections
-from canvass.explanation.evidence import Evidence, Sentence, seconds_of, shown_ns
 from canvass.explanation.leaderships import (
+    ALIVE_NS,
     Gap,
     Leadership,
     Span,
     find_gaps,
     find_leaderships,
+    sentence_of,
 )
-from canvass.explanation.risks import RiskReport, find_risks
-from canvass.explanation.stuck import StuckReport, find_stuck
-from canvass.explanation.timeline import MemberTimeline, Timeline
+from canvass.explanation.risks import FEW_DISKS, TRUNCATED, RiskReport, find_risks
+from canvass.explanation.stuck import StuckReport, find_stuck, goes_back
+from canvass.explanation.timeline import (
+    ACTIVE,
+    CLOSED,
+    Evidence,
+    MemberTimeline,
+    Sentence,
+    Timeline,
+    seconds_of,
+    shown_ns,
+)
 from canvass.explanation.timeouts import Timeout, find_timeouts
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.releases import LogReleases
 from canvass.traces.errors import counted
+
+_Timed: TypeAlias = tuple[int, Sentence]
+_IN_ORDER: Final = frozenset({"", "closed", "expected termination"})
+"""The reasons of a member that closes because it was asked to."""
+_OUTCOMES: Final = {
+    "closed": "joined after {}",
+    "process ended": "its process ended after {}, before it had joined",
+    "new election": "began again after {}",
+    "log ends": "has not joined after {}, where its log ends",
+}
+
+
+def _find_between(
+    timeline: Timeline, spans: list[Span], elections: list[ElectionReport]
+) -> list[Sentence]:
+    """List the events in the order of time.
+
+    They are: a leader's module leaves ACTIVE; a member closes without being asked to; a service
+    does not acknowledge a snapshot; a member starts, or begins an election, while a leader works.
+    """
+    found = [event for one in timeline.members.values() for event in _modules(one, spans)]
+    found += _rejoins(timeline, spans, elections)
+    return [sentence for _, sentence in sorted(found, key=lambda event: event[0])]
+
+
+def _modules(one: MemberTimeline, spans: list[Span]) -> Iterator[_Timed]:
+    kinds = (records.StateChange, records.ProcessStart)
+    places = [k for k, record in enumerate(one.records) if isinstance(record, kinds)]
+    services = {
+        record.service_id for record in one.records if isinstance(record, records.ServiceAck)
+    }
+    for place, following in pairwise([*places, len(one.records)]):
+        record = one.records[place]
+        if not isinstance(record, records.StateChange) or record.new_state in (ACTIVE, "INIT"):
+            continue
+        mine = (s for s in spans if s.member_id == one.member_id and s.begin <= place < s.end)
+        span, reason = next(mine, None), record.reason or ""
+        ended = following < len(one.records) and isinstance(
+            one.records[following], records.StateChange
+        )
+        last = following if ended else max(following - 1, place)
+        lasted = one.times[last] - one.times[place]
+        missing = set[int]()
+        if record.new_state == "SNAPSHOT" and not ended and lasted > ALIVE_NS:
+            acks = (r for r in one.records[place:following] if isinstance(r, records.ServiceAck))
+            missing = services - {ack.service_id for ack in acks}
+        if record.new_state == CLOSED and reason not in _IN_ORDER:
+            what = "closed"
+        elif record.new_state != CLOSED and (span is not None or missing):
+            what = f"was in {record.new_state}"
+            what += f" for {shown_ns(lasted)}" if ended else ""
+        else:
+            continue
+        text = f"Member {one.member_id}"
+        if span is not None:
+            text = f"Term {span.row.leadership_term_id}: leader {one.member_id}"
+        text += f" {what}" + (f" ({reason})" if reason else "")
+        for service in sorted(missing):
+            text += f"; for {shown_ns(lasted)} no SERVICE_ACK of service {service} came"
+        yield one.times[place], one.say(f"{text}.", place, *([last] if ended or missing else []))
+
+
+def _rejoins(
+    timeline: Timeline, spans: list[Span], elections: list[ElectionReport]
+) -> Iterator[_Timed]:
+    """List the elections of one member that are no part of an election of the cluster."""
+    listed = {(phase.member_id, phase.from_ns) for one in elections for phase in one.phases}
+    for attempt in timeline.attempts():
+        one = timeline.members[attempt.member_id]
+        end = min(attempt.end, len(one.records) - 1)
+        begin_ns, end_ns = one.times[attempt.begin], one.times[end]
+        stands = (
+            span
+            for span in spans
+            if span.row.is_exact
+            and span.member_id != one.member_id
+            and span.from_ns <= begin_ns
+            and end_ns <= (timeline.end_ns if span.until_ns is None else span.until_ns)
+        )
+        first, span = one.records[attempt.begin].time_ns, next(stands, None)
+        if span is None or end == attempt.begin or (one.member_id, first) in listed:
+            continue
+        why = "started" if attempt.is_startup else f"began an election ({attempt.reason or '?'})"
+        how = _OUTCOMES[attempt.outcome].format(shown_ns(end_ns - begin_ns))
+        text = f"Member {one.member_id} {why} while member {span.member_id} led term"
+        text += f" {span.row.leadership_term_id}, and {how}"
+        changes = (phase.left_by for phase in attempt.phases if phase.left_by is not None)
+        returns = Counter((by.old_state, by.new_state) for by in changes if goes_back(by))
+        for (state, back), count in returns.most_common(2):
+            text += f", with {counted(count, 'return')} from {state} to {back}"
+        yield begin_ns, one.say(f"{text}.", attempt.begin, end)
 
 
 class Explanation(Record, frozen=True):
@@ -45,7 +150,7 @@ class Explanation(Record, frozen=True):
     without_leader_ns
         The sum of the gaps whose beginning is known.
     interruptions
-        The events between elections, as `find_between` lists them.
+        The events between elections, in the order of time.
     positions
         The last known position of each member; none if the logs have no reports of followers.
     releases
@@ -94,10 +199,10 @@ def explain(
         timeline.member_count, tuple(timeline.members), timeline.begin_ns, timeline.end_ns,
         {member_id: one.offset_ns for member_id, one in timeline.members.items()},
         tuple(timeouts.values()), tuple(span.row for span in spans), tuple(gaps), without_ns,
-        tuple(find_between(timeline, spans, elections)), tuple(elections),
-        tuple(find_stuck(timeline, timeouts)), tuple(find_positions(timeline)),
+        tuple(_find_between(timeline, spans, elections)), tuple(elections),
+        tuple(find_stuck(timeline, timeouts)), tuple(_find_positions(timeline)),
         tuple(find_risks(timeline, spans, ballots)),
-        (*find_missing(timeline), *_unseen(spans)), timeline.releases,
+        (*_find_missing(timeline), *_unseen(spans)), timeline.releases,
     )  # fmt: skip
 
 
@@ -110,7 +215,7 @@ def _unseen(spans: list[Span]) -> Iterator[Sentence]:
             yield Sentence(text, span.row.evidence)
 
 
-def find_positions(timeline: Timeline) -> Iterator[Sentence]:
+def _find_positions(timeline: Timeline) -> Iterator[Sentence]:
     """Say for each member its last known position, and how far behind the furthest member it is."""
     last: dict[int, tuple[int, Evidence]] = {}
     reported = timeline.merged(records.AppendPosition)
@@ -151,7 +256,7 @@ _NEEDED: Final[dict[str, tuple[type[records.Line], str]]] = {
 """For each event, the question that stays open if no log has that event."""
 
 
-def find_missing(timeline: Timeline) -> list[Sentence]:
+def _find_missing(timeline: Timeline) -> list[Sentence]:
     """List what is missing; each sentence has a line that shows it."""
     first = tuple(one.evidence(0) for one in timeline.members.values())
     found = [
@@ -236,3 +341,96 @@ def sections(found: Explanation) -> str:
     """Give the parts of a page as markup: tables with the lines of evidence in the last column."""
     template = environment(Path(__file__).parent).get_template("explain.html.jinja")
     return template.render(found=found, most=MAX_ROWS, seconds_of=seconds_of)
+
+
+_SEVERITIES: Final = ("note", "warning", "danger")
+
+
+@dataclass(frozen=True, slots=True)
+class NewFinding:
+    """Something that earlier explanations did not show.
+
+    Parameters
+    ----------
+    kind
+        ``election``, ``leadership``, ``stuck`` or ``risk``.
+    severity
+        ``danger``, ``warning`` or ``note``. The end of a risk or of a stuck phase is a note.
+    title
+        The text before the first sentence; empty if there is none.
+    sentences
+        All sentences about the finding; for an end the first one, and for a risk also the last.
+    """
+
+    kind: str
+    severity: str
+    title: str
+    sentences: tuple[Sentence, ...]
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (f"{self.severity}:", self.title, *map(str, self.sentences))))
+
+
+@dataclass(slots=True)
+class Changes:
+    """Remembers what was said, and gives what is new.
+
+    A stuck phase or a risk is over only when a line shows its end. If lines are rotated away, or a
+    log cannot be read any more, nothing is said to be over.
+    """
+
+    _said: set[tuple[object, ...]] = field(default_factory=set)
+
+    def of(self, found: Explanation) -> Iterator[NewFinding]:
+        """Give what is new in an explanation."""
+        for one in found.elections:
+            won = one.leader_member_id is not None and one.opened
+            if won and self._is_new("election", one.sentence.evidence):
+                yield NewFinding("election", "note", "", (one.sentence,))
+        for row in found.leaderships:
+            ended = row.ended_by not in ("log ends", "unknown")
+            if ended and self._is_new("leadership", row.evidence[:1]):
+                yield NewFinding("leadership", "note", "", (sentence_of(row),))
+        for stuck in found.stuck:
+            begin = stuck.sentences[0].evidence[:1]
+            if self._is_new(stuck.kind, begin):
+                yield NewFinding("stuck", "warning", "stuck:", stuck.said)
+                self._is_over(stuck.kind, stuck.until_ns, begin)
+            elif self._is_over(stuck.kind, stuck.until_ns, begin):
+                yield NewFinding("stuck", "note", "no longer stuck:", stuck.sentences[:1])
+        for risk in found.risks:
+            kind = TRUNCATED if risk.kind == FEW_DISKS else risk.kind
+            lines = risk.sentences[0].evidence
+            if self._is_graver(kind, risk.severity, lines):
+                yield NewFinding("risk", risk.severity, f"{risk.title}:", risk.sentences)
+                self._is_over(kind, risk.until_ns, lines)
+            elif self._is_over(kind, risk.until_ns, lines):
+                said = dict.fromkeys((risk.sentences[0], risk.sentences[-1]))
+                yield NewFinding("risk", "note", f"no longer: {risk.title}:", tuple(said))
+
+    def _is_graver(self, kind: str, severity: str, lines: tuple[Evidence, ...]) -> bool:
+        """Whether no risk of this severity or a graver one has been reported for these lines.
+
+        A later line can turn a note into a danger. A line that is gone does not turn a danger into
+        a note.
+        """
+        graver = _SEVERITIES[_SEVERITIES.index(severity) :]
+        if any(_key(f"{one} {kind}", lines) in self._said for one in graver):
+            return False
+        return self._is_new(f"{severity} {kind}", lines)
+
+    def _is_over(self, kind: str, until_ns: int | None, lines: Iterable[Evidence]) -> bool:
+        """Whether an end is known that was not known before."""
+        return until_ns is not None and self._is_new(f"end of {kind}", lines)
+
+    def _is_new(self, kind: str, lines: Iterable[Evidence]) -> bool:
+        key = _key(kind, lines)
+        if key in self._said:
+            return False
+        self._said.add(key)
+        return True
+
+
+def _key(kind: str, lines: Iterable[Evidence]) -> tuple[object, ...]:
+    """A key without files and line numbers: they change if a file is rolled or truncated."""
+    return kind, *((line.member_id, line.time_ns) for line in lines)

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE, Record
-from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.timeline import (
     ACTIVE,
     CLOSED,
+    Evidence,
     MemberTimeline,
+    Sentence,
     Timeline,
     ends_election,
     is_heartbeat,
+    shown_ns,
 )
 from canvass.traces.aeron_log import records
 

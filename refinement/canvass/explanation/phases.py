@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from canvass.cluster.messages import Record
-from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.timeline import (
     POSITIONS,
     Attempt,
+    Evidence,
     MemberTimeline,
     Phase,
+    Sentence,
     Timeline,
+    shown_ns,
     term_of,
 )
 from canvass.traces.aeron_log import records

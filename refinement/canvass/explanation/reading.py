@@ -83,7 +83,7 @@ def read_each(path: Path) -> dict[str, Timeline]:
         timeouts, closings = timeouts_of(run.run), run.run.closings()
     except (SettingFault, ValidationError) as fault:
         raise TraceError(Code.BAD_VALUE, str(path / RUN_FILE), 0, 0, str(fault)) from None
-    timeline = make_timeline(logs_of_run(run, files, closings), absent, timeouts)
+    timeline = make_timeline(_logs_of_run(run, files, closings), absent, timeouts)
     timeline.releases = releases_of_run(run.run)
     return {name: timeline}
 
@@ -130,7 +130,7 @@ _REASONS: Final = {
 """For each action that begins an election, its reason in the words of Aeron's log."""
 
 
-def logs_of_run(
+def _logs_of_run(
     run: LoadedRun, names: dict[int, str], closings: Mapping[int, Sequence[Closing]]
 ) -> dict[int, MemberLog]:
     """Make the records of each member.

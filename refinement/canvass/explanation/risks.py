@@ -10,10 +10,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from canvass.cluster.messages import Record
-from canvass.explanation.evidence import Evidence, Sentence, in_findings, shown_ns
 from canvass.explanation.leaderships import Span
 from canvass.explanation.phases import BallotReport
-from canvass.explanation.timeline import CLOSED, MemberTimeline, Timeline
+from canvass.explanation.timeline import (
+    CLOSED,
+    Evidence,
+    MemberTimeline,
+    Sentence,
+    Timeline,
+    in_findings,
+    shown_ns,
+)
 from canvass.traces.aeron_log import records
 from canvass.traces.errors import counted, member_names
 

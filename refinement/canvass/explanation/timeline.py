@@ -1,4 +1,7 @@
-"""The records of all members on one clock, and each member's elections divided into phases."""
+"""The records of all members on one clock, and each member's elections divided into phases.
+
+A `Sentence` about them names its `Evidence`: lines of the members' logs.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,66 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.messages import NULL_VALUE, Record
 from canvass.cluster.predicates import quorum_size
-from canvass.explanation.evidence import Evidence, Sentence
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.clocks import ClockedLog, align_clocks
 from canvass.traces.aeron_log.incarnations import MemberLog
 from canvass.traces.aeron_log.releases import LogReleases
+
+
+class Evidence(Record, frozen=True):
+    """One line of a member's log.
+
+    Parameters
+    ----------
+    file
+        The name of the file.
+    line
+        The number of the line, counted from 1.
+    member_id
+        The member that wrote the line.
+    time_ns
+        The line's own stamp, on the clock of that member's host.
+    """
+
+    file: str
+    line: int
+    member_id: int
+    time_ns: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Sentence(Record, frozen=True):
+    """A statement and the lines that show it; at least one."""
+
+    text: str
+    evidence: tuple[Evidence, ...]
+
+    def __str__(self) -> str:
+        places = ", ".join(dict.fromkeys(str(one) for one in self.evidence))
+        return f"{self.text} [{places}]"
+
+
+def in_findings(page: str) -> str:
+    """Name the page of a finding, in brackets after a blank; empty if there is no page."""
+    return f" (docs/findings/{page}.md)" if page else ""
+
+
+def seconds_of(time_ns: int | None) -> str:
+    """Write a time in seconds; a question mark if it is not known."""
+    return "?" if time_ns is None else f"{time_ns / 1e9:.3f}"
+
+
+def shown_ns(duration_ns: int) -> str:
+    """Write a duration: milliseconds below ten seconds, else seconds."""
+    ms = duration_ns / 1_000_000
+    if abs(ms) < 10:
+        return f"{ms:.1f} ms"
+    return f"{ms:,.0f} ms" if abs(ms) < 10_000 else f"{ms / 1000:,.1f} s"
+
 
 ACTIVE: Final = "ACTIVE"
 CLOSED: Final = "CLOSED"
@@ -109,7 +165,7 @@ class MemberTimeline:
     def last_before(self, index: int) -> int:
         """The index of the last record with a stamp before another record; 0 if there is none."""
         place = index - 1
-        while place > 0 and not is_stamped(self.records[place]):
+        while place > 0 and not _is_stamped(self.records[place]):
             place -= 1
         return max(place, 0)
 
@@ -239,7 +295,7 @@ def make_timeline(
     return Timeline(members, ids, absent, timeouts or {})
 
 
-def is_stamped(record: records.Line) -> bool:
+def _is_stamped(record: records.Line) -> bool:
     """Whether the stamp of a record shows when the record was written."""
     if not isinstance(record, records.TruncatedLine):
         return True
@@ -253,11 +309,11 @@ def host_times(lines: Sequence[records.Line]) -> list[int]:
     and after the reboot then give the time between the headers.
     """
     # Lines without a stamp may come first. They get the time of the first line that has a stamp.
-    latest = next((one.time_ns for one in lines if is_stamped(one)), 0)
+    latest = next((one.time_ns for one in lines if _is_stamped(one)), 0)
     header: tuple[int, int] | None = None
     shift_ns, times = 0, list[int]()
     for record in lines:
-        if is_stamped(record):
+        if _is_stamped(record):
             time_ns = record.time_ns + shift_ns
             if isinstance(record, records.ProcessStart):
                 if header is not None and time_ns < latest:

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from canvass.cluster.messages import Record
-from canvass.explanation.evidence import Evidence
 from canvass.explanation.phases import all_voted
-from canvass.explanation.timeline import POSITIONS, Timeline, last_of_each
+from canvass.explanation.timeline import POSITIONS, Evidence, Timeline, last_of_each
 from canvass.traces.aeron_log import records
 from canvass.traces.timeouts import (
     DEFAULTS,

@@ -1,7 +1,7 @@
 """The state graph of one member: its folder and manifest, `Graph` in arrays, and its view.
 
 `canvass.graph.folders` names the files of a folder. Rows refer to rows of other tables by their
-numbers. `canvass.graph.build` makes a graph.
+numbers. The key of an edge is that of its canonical form. `canvass.graph.build` makes a graph.
 
 In queries, one representative stands for all states that differ only in the numbering of the
 peers. Edges keep the numbers that they have in the folder.
@@ -9,6 +9,7 @@ peers. Edges keep the numbers that they have in the folder.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -28,6 +29,7 @@ from canvass.cluster.transitions import persistent_member
 from canvass.graph import GraphError
 from canvass.graph.folders import (
     EDGES_FILE,
+    ID_BYTES,
     STATES_FILE,
     VALUES_FILE,
     Rows,
@@ -39,11 +41,11 @@ from canvass.graph.folders import (
     states_table,
     verify_files,
 )
-from canvass.graph.printed_steps import state_id
 from canvass.graph.values import Columns, ValueTable, interned
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
 from canvass.steps.answers import EDGES_FILE as KEY_EDGES_FILE
 from canvass.steps.answers import KEYS_FILE, KeyTable
+from canvass.steps.kernel import Status, StepColumns, canonical_keys
 from canvass.steps.step import Sends, Step, flat_member, input_of
 from canvass.tlc.values import Function, Value, function
 from canvass.traces.actions import ACTIONS, Action
@@ -65,9 +67,9 @@ Flags = NDArray[np.bool_]
 
 SCHEMA: Final = "canvass.graph/2"
 FIELDS: Final = tuple(wire_name(name) for name in Member.__struct_fields__)
-INPUTS_FILE: Final = "inputs.parquet"
-SENDS_FILE: Final = "sends.parquet"
-TABLES: Final = (VALUES_FILE, STATES_FILE, INPUTS_FILE, SENDS_FILE, EDGES_FILE)
+_INPUTS_FILE: Final = "inputs.parquet"
+_SENDS_FILE: Final = "sends.parquet"
+TABLES: Final = (VALUES_FILE, STATES_FILE, _INPUTS_FILE, _SENDS_FILE, EDGES_FILE)
 _KEY_FILES: Final[tuple[str, ...]] = (KEYS_FILE, KEY_EDGES_FILE)
 FILES: Final = (*TABLES, *_KEY_FILES)
 """The files of a folder beside its manifest."""
@@ -269,6 +271,11 @@ def open_keys(folder: Path) -> KeyTable:
 # --- between rows of integers and values ----------------------------------------------------------
 
 
+def state_id(cells: Sequence[int]) -> bytes:
+    """Give the content hash that names a state, from its cells in the order of a printed state."""
+    return hashlib.sha256(np.array(cells, dtype="<i8").tobytes()).digest()[:ID_BYTES]
+
+
 def _scalar(name: str, cell: int) -> Value:
     if name in STATE_ENUMS:
         return str(STATE_ENUMS[name][cell].value)
@@ -381,10 +388,10 @@ def to_tables(arrays: Mapping[str, Any]) -> dict[str, pa.Table]:
             representative=arrays["representative"],
             disabled=arrays["disabled"],
         ),
-        INPUTS_FILE: _numbers(
+        _INPUTS_FILE: _numbers(
             {"action": arrays["input_action"], **inputs, **_message(arrays["message"])}
         ),
-        SENDS_FILE: _numbers({"sends": sends, **_message(arrays["sends"])}),
+        _SENDS_FILE: _numbers({"sends": sends, **_message(arrays["sends"])}),
         EDGES_FILE: _numbers(edges),
     }
 
@@ -405,8 +412,8 @@ def _matrix(table: pa.Table, names: Iterable[str]) -> Ints:
 
 def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, Any]:
     """Give the arrays from which `to_tables` made the tables."""
-    states, inputs = tables[STATES_FILE], tables[INPUTS_FILE]
-    sends, edges = tables[SENDS_FILE], tables[EDGES_FILE]
+    states, inputs = tables[STATES_FILE], tables[_INPUTS_FILE]
+    sends, edges = tables[_SENDS_FILE], tables[EDGES_FILE]
     ids, nodes = ids_and_nodes(states, FIELDS)
     columns = Columns(ValueTable.from_table(tables[VALUES_FILE]), nodes)
     messages = [f"message_{name}" for name in MESSAGE_INDEX]
@@ -552,3 +559,67 @@ def _sends_tree(graph: Graph, row: int) -> list[Tree]:
         {"to": receiver, "message": msgspec.to_builtins(message)}
         for receiver, message in graph.sends_of(row)
     ]
+
+
+_CHUNK: Final = 1 << 17
+
+
+def edge_keys(arrays: Mapping[str, Any], rules: Rules) -> KeyTable:
+    """Give the keys of the canonical forms of all edges; the digest of the rules is part of a key.
+
+    Raises
+    ------
+    GraphError
+        If an edge has no canonical form. Then a frame of `canvass.steps.action_fields` is wrong.
+    """
+    rows = np.flatnonzero(arrays["target"] != NONE)
+    keys = np.zeros((len(rows), 2), dtype=np.uint64)
+    for start in range(0, len(rows), _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        keys[start : start + _CHUNK] = keys_of_edges(arrays, chunk, rules)
+    return KeyTable.build(keys, rows)
+
+
+def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rules) -> Any:
+    """Give the key of the canonical form of each of some edges, with the digest of the rules.
+
+    Parameters
+    ----------
+    arrays
+        The arrays of a `Graph`, by their names.
+    rows
+        The edges; each has a target.
+    rules
+        The rules of the graph.
+
+    Raises
+    ------
+    GraphError
+        If an edge has no canonical form.
+    """
+    given = arrays["input"][rows]
+    sent = arrays["sent"][rows]
+    keys, status = canonical_keys(
+        StepColumns(
+            member=np.zeros(len(rows), dtype=np.int64),
+            action=arrays["input_action"][given],
+            before=arrays["source"][rows],
+            after=arrays["target"][rows],
+            inputs=arrays["inputs"][given],
+            message=arrays["message"][given],
+            state=arrays["state"],
+            members=arrays["members"],
+            log_offsets=arrays["log_offsets"],
+            log=arrays["log"],
+            send_offsets=offsets_of(np.diff(arrays["send_offsets"])[sent]),
+            sends=arrays["sends"][places_of(arrays["send_offsets"], sent)],
+        ),
+        [rules],
+    )
+    wrong = np.flatnonzero(status != Status.KEYED)
+    if len(wrong):
+        row = int(rows[wrong[0]])
+        action = ACTION_NAMES[int(arrays["input_action"][arrays["input"][row]])]
+        reason = Status(int(status[wrong[0]])).name
+        raise GraphError(f"{len(wrong)} edges have no key; the first is of {action}: {reason}")
+    return keys

@@ -1,21 +1,24 @@
-"""Build a state graph: run TLC on a model, read its output, write the folder.
+"""Build the state graph of a member: run TLC on a model, read what it prints, write the folder.
 
-The result does not depend on the order in which TLC finds states, so two builds of one model give
-the same files. Nothing here decides what a step may do.
+The box above ``PrintLine`` in ``MCMemberGraph.tla`` describes the lines that TLC prints.
+`PrintedGraph` reads them into rows of integers, and numbers states, inputs and sends as they come;
+`arrange` orders them. So the result does not depend on the order in which TLC finds states, and two
+builds of one model give the same files. Nothing here decides what a step may do.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.graph import GraphError
 from canvass.graph.artifact import (
@@ -26,11 +29,13 @@ from canvass.graph.artifact import (
     GraphRules,
     Manifest,
     columns_of_states,
+    edge_keys,
     open_graph,
+    state_id,
     to_tables,
 )
-from canvass.graph.edge_keys import edge_keys
 from canvass.graph.folders import (
+    ID_BYTES,
     MANIFEST_FILE,
     alone,
     file_digest,
@@ -39,19 +44,314 @@ from canvass.graph.folders import (
     write_manifest,
     write_tables,
 )
-from canvass.graph.printed_steps import PrintedGraph, arrange
 from canvass.spec.files import HARNESS, module_digest, module_folders, modules_of
 from canvass.steps.action_fields import form_digest, tables_as_bytes
 from canvass.tlc.config import TlcConfig, parse_config
-from canvass.tlc.events import Event, UserOutput
+from canvass.tlc.output import Event, UserOutput
 from canvass.tlc.programs import find_jar
 from canvass.tlc.results import Outcome
-from canvass.tlc.runner import run
-from canvass.tlc.workspace import SHORT_RUN, TlcOptions
-from canvass.traces.schema import ACTION_NAMES, NONE
+from canvass.tlc.runner import SHORT_RUN, TlcOptions, run
+from canvass.traces.actions import ACTIONS
+from canvass.traces.columns import Ints, distinct_rows, offsets_of
+from canvass.traces.schema import (
+    ACTION_NAMES,
+    INPUT_COLUMNS,
+    LOG_COLUMNS,
+    MEMBER_COLUMNS,
+    MESSAGE_COLUMNS,
+    MESSAGE_INDEX,
+    MESSAGE_PLACES,
+    NONE,
+    STATE_COLUMNS,
+    STATE_INDEX,
+)
+
+Cells = tuple[int, ...]
+
+_INPUT, _STATE, _RESULTS, _DISABLED, _OUTCOME = range(5)
+_NOT_ENABLED, _NO_CHANGE, _CHANGE, _NOT_TRIED = range(4)
+_NO_BRACKETS: Final = str.maketrans("", "", '<> "')
+_MESSAGE_START: Final = 3 + len(INPUT_COLUMNS)
+"""The place of the message in a printed input."""
+_MESSAGE_SIZES: Final = tuple(1 + len(kind.__struct_fields__) for kind in MESSAGE_TYPES)
+
+
+def cells_of(line: str) -> list[int]:
+    """Read one printed line: a string that holds a tuple of integers, nested in any way."""
+    return [int(cell) for cell in line.translate(_NO_BRACKETS).split(",") if cell]
+
+
+def message_end(cells: Cells | list[int], start: int) -> int:
+    """Give the place after the message that begins at ``start``."""
+    code = cells[start]
+    return start + (1 if code == NULL_VALUE else _MESSAGE_SIZES[code])
+
+
+@dataclass(slots=True)
+class PrintedGraph:
+    """A graph while it is printed.
+
+    Attributes
+    ----------
+    states
+        Number by cells of a state: single fields, records, length of the log, entries.
+    sends
+        Number by cells of the sends of a step: their count, then receiver and message of each.
+    inputs
+        The action's code and the cells of the input, by number.
+    expanded
+        Numbers of the states whose steps were tried.
+    disabled
+        For each of ``expanded``, the mask of the actions that no input enables.
+    source, input, target, sent
+        One item for each input that was tried: the numbers of the state, the input, the next state
+        and the sends. The target is -1 if the input does not enable the action.
+    """
+
+    member_count: int
+    states: dict[Cells, int] = field(default_factory=dict)
+    sends: dict[Cells, int] = field(default_factory=lambda: {(0,): 0})
+    inputs: list[Cells] = field(default_factory=list)
+    expanded: list[int] = field(default_factory=list)
+    disabled: list[int] = field(default_factory=list)
+    source: array[int] = field(default_factory=lambda: array("i"))
+    input: array[int] = field(default_factory=lambda: array("i"))
+    target: array[int] = field(default_factory=lambda: array("i"))
+    sent: array[int] = field(default_factory=lambda: array("i"))
+    _numbers: list[list[int]] = field(default_factory=lambda: [[] for _ in ACTIONS])
+    _awaited: dict[int, int] = field(default_factory=dict)
+    """The inputs whose outcome TLC has not yet printed: by their place in the line of results, the
+    place in ``target``.
+    """
+
+    def feed(self, line: str) -> None:
+        """Read one line of the specification's output; lines of other kinds are ignored.
+
+        Raises
+        ------
+        GraphError
+            If the line cannot follow the lines before it.
+        """
+        if not line.startswith('"<<'):
+            return
+        try:
+            self._add(cells_of(line))
+        except (LookupError, ValueError):
+            raise GraphError(f"TLC printed a line that is no edge: {ascii(line)[:60]}") from None
+
+    def _add(self, cells: list[int]) -> None:
+        kind = cells[0]
+        if kind == _OUTCOME:
+            self._add_outcome(cells)
+        elif kind == _RESULTS:
+            self._add_results(cells[1], cells[2:])
+        elif kind == _DISABLED:
+            self.disabled[-1] |= 1 << cells[1]
+        elif kind == _STATE and self._state_end(cells, 1) == len(cells):
+            self.close()
+            self.expanded.append(self._number(tuple(cells[1:])))
+            self.disabled.append(0)
+        elif (
+            kind == _INPUT
+            and cells[2] == len(self._numbers[cells[1]])
+            and message_end(cells, _MESSAGE_START) == len(cells)
+        ):
+            self._numbers[cells[1]].append(len(self.inputs))
+            self.inputs.append((cells[1], *cells[3:]))
+        else:
+            raise ValueError(kind)
+
+    def close(self) -> None:
+        """Check that no announced outcome is missing."""
+        if self._awaited:
+            raise GraphError("TLC printed fewer outcomes than it announced")
+
+    def _add_results(self, action: int, results: list[int]) -> None:
+        self.close()
+        numbers, state = self._numbers[action], self.expanded[-1]
+        for place, (number, result) in enumerate(zip(numbers, results, strict=True)):
+            if result == _NOT_TRIED:
+                continue
+            if result == _CHANGE:
+                self._awaited[place] = len(self.target)
+            self.source.append(state)
+            self.input.append(number)
+            self.target.append(state if result == _NO_CHANGE else NONE)
+            self.sent.append(0)
+
+    def _add_outcome(self, cells: list[int]) -> None:
+        place = self._awaited.pop(cells[1])
+        end = self._state_end(cells, 2)
+        self.target[place] = self._number(tuple(cells[2:end]))
+        sent = tuple(cells[end:])
+        self.sent[place] = self.sends.setdefault(sent, len(self.sends))
+
+    def _state_end(self, cells: list[int], start: int) -> int:
+        log = start + len(STATE_COLUMNS) + len(MEMBER_COLUMNS) * self.member_count
+        return log + 1 + len(LOG_COLUMNS) * cells[log]
+
+    def _number(self, cells: Cells) -> int:
+        return self.states.setdefault(cells, len(self.states))
+
+
+_PEER: Final = MESSAGE_INDEX["peer"]
+_NAMING: Final = [STATE_INDEX[name] for name in ("leader_member_id", "graceful_closed_leader_id")]
+"""Fields that name one member."""
+
+
+def arrange(printed: PrintedGraph, *, peers_alike: bool) -> dict[str, Any]:
+    """Give the arrays of a graph by their names.
+
+    Parameters
+    ----------
+    printed
+        All that TLC printed.
+    peers_alike
+        Whether states that differ in the numbering of the peers only are one state.
+    """
+    states = sorted((state_id(cells), number, cells) for cells, number in printed.states.items())
+    state_rows = _rows_by_number([number for _, number, _ in states])
+    inputs = sorted((cells, number) for number, cells in enumerate(printed.inputs))
+    input_rows = _rows_by_number([number for _, number in inputs])
+    sends = sorted((cells, number) for cells, number in printed.sends.items())
+    send_rows = _rows_by_number([number for _, number in sends])
+
+    expanded = np.zeros(len(states), dtype=np.bool_)
+    disabled = np.zeros(len(states), dtype=np.int64)
+    rows = state_rows[np.array(printed.expanded, dtype=np.int64)]
+    expanded[rows] = True
+    disabled[rows] = printed.disabled
+    arrays = {
+        "ids": np.frombuffer(b"".join(name for name, _, _ in states), dtype=np.uint8).reshape(
+            len(states), ID_BYTES
+        ),
+        "expanded": expanded,
+        "disabled": disabled,
+        **_state_arrays([cells for _, _, cells in states], printed.member_count),
+        **_input_arrays([cells for cells, _ in inputs]),
+        **_send_arrays([cells for cells, _ in sends]),
+        **_edge_arrays(printed, state_rows, input_rows, send_rows),
+    }
+    arrays["representative"] = (
+        _representatives(arrays) if peers_alike else np.arange(len(states), dtype=np.int64)
+    )
+    return arrays
+
+
+def _rows_by_number(numbers: Sequence[int]) -> Ints:
+    rows = np.empty(len(numbers), dtype=np.int64)
+    rows[np.array(numbers, dtype=np.int64)] = np.arange(len(numbers))
+    return rows
+
+
+def _edge_arrays(
+    printed: PrintedGraph, state_rows: Ints, input_rows: Ints, send_rows: Ints
+) -> dict[str, Ints]:
+    source = state_rows[_ints(printed.source)]
+    given = input_rows[_ints(printed.input)]
+    target = _ints(printed.target)
+    target = np.where(target == NONE, NONE, state_rows[target])
+    order = np.lexsort((given, source))
+    return {
+        "source": source[order],
+        "input": given[order],
+        "target": target[order],
+        "sent": send_rows[_ints(printed.sent)][order],
+    }
+
+
+def _ints(values: array[int]) -> Ints:
+    return np.array(values, dtype=np.int64)
+
+
+def _state_arrays(states: Sequence[Cells], member_count: int) -> dict[str, Ints]:
+    records = len(STATE_COLUMNS)
+    width = len(MEMBER_COLUMNS) * member_count
+    fixed = np.array([cells[: records + width + 1] for cells in states], dtype=np.int64)
+    logs = [cell for cells in states for cell in cells[records + width + 1 :]]
+    return {
+        "state": np.ascontiguousarray(fixed[:, :records]),
+        "members": np.ascontiguousarray(fixed[:, records:-1]).reshape(
+            len(states), member_count, len(MEMBER_COLUMNS)
+        ),
+        "log_offsets": offsets_of(fixed[:, -1]),
+        "log": np.array(logs, dtype=np.int64).reshape(-1, len(LOG_COLUMNS)),
+    }
+
+
+def _message_row(cells: Cells, start: int) -> list[int]:
+    """Spread a printed message over the columns of all types."""
+    row = [NONE] * len(MESSAGE_COLUMNS)
+    code = cells[start]
+    row[0] = code
+    if code != NONE:
+        for place, cell in zip(
+            MESSAGE_PLACES[code], cells[start + 1 : message_end(cells, start)], strict=True
+        ):
+            row[place] = cell
+    return row
+
+
+def _input_arrays(inputs: Sequence[Cells]) -> dict[str, Ints]:
+    facts = 1 + len(INPUT_COLUMNS)
+    return {
+        "input_action": np.array([cells[0] for cells in inputs], dtype=np.int64),
+        "inputs": np.array([cells[1:facts] for cells in inputs], dtype=np.int64),
+        "message": np.array([_message_row(cells, facts) for cells in inputs], dtype=np.int64),
+    }
+
+
+def _send_arrays(sends: Sequence[Cells]) -> dict[str, Ints]:
+    rows = []
+    for cells in sends:
+        at = 1
+        while at < len(cells):
+            row = _message_row(cells, at + 1)
+            row[_PEER] = cells[at]
+            rows.append(row)
+            at = message_end(cells, at + 1)
+    return {
+        "send_offsets": offsets_of([cells[0] for cells in sends]),
+        "sends": np.array(rows, dtype=np.int64).reshape(len(rows), len(MESSAGE_COLUMNS)),
+    }
+
+
+def identities_of(state: Ints, members: Ints, log_offsets: Ints, log: Ints) -> Ints:
+    """Give 128 bits for each state, equal for states that differ in the numbering of peers only.
+
+    For the hash, each peer is replaced by its record and by whether the state names it, and the
+    peers are sorted by these.
+    """
+    named = [state[:, place, None] == np.arange(members.shape[1]) for place in _NAMING]
+    records = np.concatenate([members, np.stack(named, axis=2)], axis=2)
+    peers = records[:, 1:]
+    order = np.lexsort(np.moveaxis(peers, 2, 0))
+    peers = np.take_along_axis(peers, order[:, :, None], axis=1)
+    single = state.copy()
+    single[:, _NAMING] = np.minimum(single[:, _NAMING], 1)
+    cells = np.concatenate([single, records[:, 0], peers.reshape(len(state), -1)], axis=1)
+    digests = [
+        hashlib.sha256(row.tobytes() + log[start:end].tobytes()).digest()[:ID_BYTES]
+        for row, start, end in zip(cells, log_offsets[:-1], log_offsets[1:], strict=True)
+    ]
+    return np.frombuffer(b"".join(digests), dtype=np.int64).reshape(-1, 2)
+
+
+def _representatives(arrays: dict[str, Any]) -> Ints:
+    """Give for each state the row of its representative, which is expanded if any of them is."""
+    identities = identities_of(
+        arrays["state"], arrays["members"], arrays["log_offsets"], arrays["log"]
+    )
+    first, places = distinct_rows(identities)
+    # The last write wins, so the rows are written in reverse, and expanded ones after the others.
+    order = np.argsort(arrays["expanded"][::-1], kind="stable")
+    rows = np.arange(len(places))[::-1][order]
+    first[places[rows]] = rows
+    return first[places]
+
 
 MODULE: Final = "MCMemberGraph"
-PRINTING: Final = "PrintingNext"
+_PRINTING: Final = "PrintingNext"
 EVERY_STATE: Final = -1
 """The number of steps that stands for no limit: all states within the bounds are expanded."""
 
@@ -114,7 +414,7 @@ class Model:
             self.config,
             specification=None,
             init="Init",
-            next=PRINTING,
+            next=_PRINTING,
             action_constraints=(),
             check_deadlock=False,
         )

@@ -127,17 +127,17 @@ def ids_and_nodes(
 ) -> tuple[NDArray[np.uint8], dict[str, Rows]]:
     """Give the ids of the states, and for each variable the numbers of its values."""
     nodes = {name: ints(states[_VARIABLE + name]).astype(np.int32) for name in variables}
-    return fixed_bytes(states["id"], ID_BYTES), nodes
+    return _ids(states["id"]), nodes
 
 
-def fixed_bytes(column: pa.ChunkedArray, width: int) -> NDArray[np.uint8]:
-    """Give a column of binary values of one width as rows of bytes."""
-    out = np.empty((len(column), width), dtype=np.uint8)
+def _ids(column: pa.ChunkedArray) -> NDArray[np.uint8]:
+    """Give a column of ids as rows of bytes."""
+    out = np.empty((len(column), ID_BYTES), dtype=np.uint8)
     at = 0
     for chunk in column.chunks:
-        start, end = chunk.offset * width, (chunk.offset + len(chunk)) * width
+        start, end = chunk.offset * ID_BYTES, (chunk.offset + len(chunk)) * ID_BYTES
         flat = np.frombuffer(chunk.buffers()[1] or b"", dtype=np.uint8)[start:end]
-        out[at : at + len(chunk)] = flat.reshape(len(chunk), width)
+        out[at : at + len(chunk)] = flat.reshape(len(chunk), ID_BYTES)
         at += len(chunk)
     return out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from canvass.graph.artifact import Manifest, MemberView, open_graph
-from canvass.graph.dump_folder import DumpManifest, DumpView, read_dump_graph
+from canvass.graph.dump_graph import DumpManifest, DumpView, read_dump_graph
 from canvass.graph.folders import decode_manifest
 from canvass.graph.view import StateGraph
 

@@ -19,7 +19,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from canvass.graph.folders import ID_BYTES, Offsets, Rows, lists_of
-from canvass.tlc.parse import parse_value
 from canvass.tlc.values import (
     Function,
     ModelValue,
@@ -27,6 +26,7 @@ from canvass.tlc.values import (
     format_string,
     format_value,
     ordered,
+    parse_value,
 )
 from canvass.traces.columns import offsets_of, places_of
 

@@ -1,8 +1,8 @@
 """`StateGraph`: the interface of a state graph for queries.
 
-Queries and exports (`canvass.graph.predicate`, `walks`, `project`, `export`,
-`parquet.write_parquet`) use this class and read no file. A graph is a set of arrays: opening it
-makes no Python object for a state or an edge. A state becomes a readable tree on request.
+Conditions, queries and exports (`canvass.graph.predicate`, `queries`, `export`) use this class and
+read no file. A graph is a set of arrays: opening it makes no Python object for a state or an edge.
+A state becomes a readable tree on request.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A counterexample for a person: as lines of text, and as swim lanes.
 
 One line for each step names the action and the member; below it are the changed variables. The
-values are TLC's own; `canvass.tlc.changes` compares them.
+values are TLC's own; `canvass.tlc.counterexample` compares them.
 """
 
 from __future__ import annotations
@@ -17,28 +17,26 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from canvass.graph.values import tree_of
-from canvass.lanes.of_counterexample import (
+from canvass.lanes.diagram import Line, TextLanes
+from canvass.lanes.drawing import (
     beginning,
     cluster_diagram,
     is_cluster,
     message_text,
 )
-from canvass.lanes.text import Line, TextLanes
 from canvass.models import ModelError
 from canvass.spec.files import find_definition
-from canvass.tlc.changes import (
+from canvass.tlc.counterexample import (
     ChangeRecord,
     CounterexampleDocument,
     StepRecord,
     ValueChange,
-    claim_of,
     state_changes,
 )
-from canvass.tlc.convert import to_itf_value
 from canvass.tlc.errors import ValueSyntaxError
-from canvass.tlc.events import TraceState
+from canvass.tlc.output import TraceState
 from canvass.tlc.results import Violation
-from canvass.tlc.values import Function, format_value
+from canvass.tlc.values import Function, format_value, to_itf_value
 
 _MOST_LINES: Final = 8
 """The most lines below the headline of a step, for a person; the document has the whole state."""
@@ -111,18 +109,13 @@ class Counterexample:
     place: str | None
     source: str
 
-    @property
-    def claim(self) -> str:
-        """The violation in a few words."""
-        violation = self.violation
-        return claim_of(violation.outcome.value, violation.name, violation.message)
-
     def lines(self, width: int = 100, command: str = "canvass") -> Iterator[str]:
         """Yield the lines of the text for a person, without line ends.
 
         A step has a headline, and at most eight lines below it.
         """
-        yield f"counterexample of {self.model}: {self.claim} ({self.violation.outcome.value})"
+        violation = self.violation
+        yield f"counterexample of {self.model}: {violation.claim} ({violation.outcome.value})"
         cut = False
         for step in self.steps:
             yield f"{step.state.number:>4}  {step.title:<24} {step.acting}".rstrip()
@@ -132,11 +125,11 @@ class Counterexample:
             yield from shown
         yield from (f"      {line}" for line in self.continuation())
         # The places in the specification: TLC gives them for an error, but not for a property.
-        rest = self.violation.message.partition("\n\n")[2]
+        rest = violation.message.partition("\n\n")[2]
         yield from (f"  {line}".rstrip() for line in rest.splitlines())
-        if self.violation.name:
-            what = "violated" if self.violation.outcome.is_violation else "evaluated"
-            yield f"{what}: {self.violation.name}" + (f"  ({self.place})" if self.place else "")
+        if violation.name:
+            what = "violated" if violation.outcome.is_violation else "evaluated"
+            yield f"{what}: {violation.name}" + (f"  ({self.place})" if self.place else "")
             yield from (f"  {line}".rstrip() for line in self.explanation)
         if cut:
             yield f"each state whole: --export FILE.json, then {command} browse FILE.json"
@@ -305,7 +298,7 @@ def swim_lanes(shown: Counterexample, width: int) -> Iterator[Line]:
     shown
         A counterexample of a model of `Cluster.tla`.
     width
-        As in `canvass.lanes.text.TextLanes`.
+        As in `canvass.lanes.diagram.TextLanes`.
 
     Raises
     ------
@@ -320,12 +313,12 @@ def swim_lanes(shown: Counterexample, width: int) -> Iterator[Line]:
     except ValueSyntaxError as error:
         raise ModelError(f"{shown.model}: {error}") from error
     actions = [step.state.action or "" for step in shown.steps]
-    diagram = cluster_diagram(states, actions, shown.claim)
+    diagram = cluster_diagram(states, actions, shown.violation.claim)
     if diagram is None:
         raise ModelError(f"{shown.model}: only models of Cluster.tla have swim lanes")
     for begins in beginning(states[0]):
         for line in textwrap.wrap(begins, width, subsequent_indent="  "):
             yield [(line, "dim")]
     yield from TextLanes(diagram, width, contents=True).lines()
-    for line in (*shown.continuation(), shown.claim):
+    for line in (*shown.continuation(), shown.violation.claim):
         yield [(line, "bad")]

@@ -26,9 +26,9 @@ from canvass.spec.manifest import (
 
 if TYPE_CHECKING:
     from canvass.models.counterexample import Counterexample
-    from canvass.tlc.changes import CounterexampleDocument
     from canvass.tlc.config import TlcConfig
-    from canvass.tlc.events import Event
+    from canvass.tlc.counterexample import CounterexampleDocument
+    from canvass.tlc.output import Event
     from canvass.tlc.results import CheckResult
 
 
@@ -115,7 +115,7 @@ class Settings:
     Parameters
     ----------
     workers, heap_mib, timeout_s, seed
-        As in `canvass.tlc.workspace.TlcOptions`; None if the manifest or the default decides.
+        As in `canvass.tlc.runner.TlcOptions`; None if the manifest or the default decides.
     rules
         Hardenings or corrections, as in `with_rules`; None for those of the configuration.
     """
@@ -309,8 +309,8 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
     """
     from canvass.graph.syntax import near
     from canvass.spec.files import names_of
+    from canvass.tlc.config import read_config
     from canvass.tlc.errors import ConfigError
-    from canvass.tlc.workspace import read_config
 
     config = read_config(find_file(entry.config, root))
     known = names_of(find_file(f"{entry.module}.tla", root), module_folders(root))
@@ -405,8 +405,8 @@ def run_model(
     from canvass.models.counterexample import counterexample
     from canvass.tlc.errors import ConfigError
     from canvass.tlc.results import CheckResult, Outcome
+    from canvass.tlc.runner import SHORT_RUN, TlcOptions
     from canvass.tlc.runner import check as check_with_tlc
-    from canvass.tlc.workspace import SHORT_RUN, TlcOptions
 
     simulates = entry.mode is Mode.SIMULATE
     workers = settings.workers or entry.workers or processors()

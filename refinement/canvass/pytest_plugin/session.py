@@ -177,8 +177,8 @@ class Session:
     def _divergence(self, result: RunVerdict, shown: Path) -> list[str]:
         from canvass.conformance.diagnose import explain_refusal, load
         from canvass.conformance.report import divergence_lines, show_command
-        from canvass.lanes.of_run import RunLanes
-        from canvass.lanes.text import TextLanes
+        from canvass.lanes.diagram import TextLanes
+        from canvass.lanes.drawing import RunLanes
 
         first = result.divergences[0]
         loaded = load(Path(result.path), result.run_id)

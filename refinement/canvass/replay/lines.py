@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from canvass.lanes.of_counterexample import part_path
+from canvass.lanes.drawing import part_path
 from canvass.tlc.values import Function, ModelValue, Value, format_value
 from canvass.traces.errors import Code, TraceError
 

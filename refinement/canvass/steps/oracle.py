@@ -135,7 +135,7 @@ def ask(rules: Rules, steps: Sequence[Step]) -> list[bool]:
 
 def _ask_batch(rules: Rules, steps: Sequence[Step]) -> list[bool]:
     from canvass.tlc.results import Outcome
-    from canvass.tlc.workspace import SHORT_RUN
+    from canvass.tlc.runner import SHORT_RUN
 
     options = {"heap_mib": _HEAP_MIB, "stack_mib": 512, "jvm_args": SHORT_RUN}
     values, result, foreign = printed_by(
@@ -162,15 +162,14 @@ def printed_by(
     config
         The configuration.
     options
-        Those of `canvass.tlc.workspace.TlcOptions`.
+        Those of `canvass.tlc.runner.TlcOptions`.
 
     Returns
     -------
     tuple
         The values that it printed, the result, and lines of the output that are no values.
     """
-    from canvass.tlc.runner import run
-    from canvass.tlc.workspace import TlcOptions
+    from canvass.tlc.runner import TlcOptions, run
 
     with tempfile.TemporaryDirectory(prefix="canvass-tlc-") as folder:
         module = Path(folder) / f"{name}.tla"

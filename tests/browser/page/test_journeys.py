@@ -24,8 +24,8 @@ from canvass.browser import api
 from canvass.browser.app import page_files
 from canvass.cluster.member import ElectionState
 from canvass.conformance.verify import check_run
-from canvass.explanation.evidence import seconds_of, shown_ns
-from canvass.graph.dump_import import import_dump
+from canvass.explanation.timeline import seconds_of, shown_ns
+from canvass.graph.dump_graph import import_dump
 from canvass.graph.open import open_view
 from canvass.graph.predicate import parse
 from support.browse import MANY, Asked, serving, write_corpus

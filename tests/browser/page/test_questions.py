@@ -17,7 +17,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from canvass.browser import api
 from canvass.browser.app import page_files
-from canvass.explanation.evidence import seconds_of
+from canvass.explanation.timeline import seconds_of
 from support.browse import Asked, serving
 
 from .conftest import PROBES, Ids, Open, alone, kept

@@ -11,8 +11,7 @@ import pytest
 
 from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.drivable import GraphSteps
-from canvass.graph.artifact import Graph
-from canvass.graph.edge_keys import keys_of_edges
+from canvass.graph.artifact import Graph, keys_of_edges
 from canvass.traces.schema import NONE
 from support.graphs import graph_of
 from support.java_answers import drivable_steps, outcomes_of_spec, verdict_on

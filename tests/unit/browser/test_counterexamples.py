@@ -10,8 +10,8 @@ import pytest
 
 from canvass.browser.counterexamples import CounterexampleError, plain, read_counterexample
 from canvass.models.counterexample import Counterexample, CounterexampleStep
-from canvass.tlc.changes import state_changes
-from canvass.tlc.events import TraceState
+from canvass.tlc.counterexample import state_changes
+from canvass.tlc.output import TraceState
 from canvass.tlc.results import Outcome, Violation
 from support.tlc_cases import FIXTURES
 

@@ -17,7 +17,7 @@ from canvass.browser.questions import (
     encoded,
     shortened,
 )
-from canvass.lanes.of_counterexample import value_text
+from canvass.lanes.drawing import value_text
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 TREES = st.recursive(

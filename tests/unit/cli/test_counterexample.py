@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from canvass.models.counterexample import counterexample
-from canvass.tlc.events import TraceState
+from canvass.tlc.output import TraceState
 from canvass.tlc.results import Outcome, Violation
 
 

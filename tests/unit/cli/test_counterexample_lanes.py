@@ -8,7 +8,7 @@ import pytest
 
 from canvass.models import ModelError
 from canvass.models.counterexample import Counterexample, counterexample, swim_lanes
-from canvass.tlc.events import TraceState
+from canvass.tlc.output import TraceState
 from canvass.tlc.results import Outcome, Violation
 
 ASKED = (

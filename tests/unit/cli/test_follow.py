@@ -15,8 +15,7 @@ from rich.console import Console
 
 from canvass.cli import explain as explaining
 from canvass.cli.explain import ExitOn, Follower
-from canvass.explanation.changes import Changes
-from canvass.explanation.explanation import explain
+from canvass.explanation.explanation import Changes, explain
 from canvass.explanation.reading import read
 from canvass.traces.aeron_log.source import AeronLogError
 from canvass.traces.schema import MAX_LINE_BYTES

@@ -23,7 +23,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from canvass.graph.dump_import import import_dump
+    from canvass.graph.dump_graph import import_dump
 
     made = tmp_path_factory.mktemp("graphs") / "lights"
     import_dump(FIXTURES / "lights.dot", made)

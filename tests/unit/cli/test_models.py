@@ -12,8 +12,8 @@ from canvass.models.model_run import Standing, compare, with_rules
 from canvass.spec.files import find_file, spec_root
 from canvass.spec.manifest import ModelEntry
 from canvass.steps.oracle import overrides
+from canvass.tlc.config import read_config
 from canvass.tlc.results import CheckResult, Outcome, Violation
-from canvass.tlc.workspace import read_config
 from support.tiny_spec import model
 
 

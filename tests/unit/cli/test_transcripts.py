@@ -18,7 +18,7 @@ import pytest
 
 from canvass.cli.output import Stages
 from canvass.cluster.rules import Rules
-from canvass.graph.dump_import import import_dump
+from canvass.graph.dump_graph import import_dump
 from canvass.selftest.runs import record_run
 from canvass.traces.parquet import write_dataset
 from canvass.traces.recorder import RunRecorder

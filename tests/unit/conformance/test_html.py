@@ -16,7 +16,7 @@ from canvass.conformance.diagnose import Difference, Operator
 from canvass.conformance.findings import CorpusVerdict, Divergence, RunVerdict, Verdict
 from canvass.conformance.report import Case, Location, make_case, make_cases, to_html
 from canvass.conformance.verify import check_units
-from canvass.lanes.model import Diagram, LaneEvent
+from canvass.lanes.diagram import Diagram, LaneEvent
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted

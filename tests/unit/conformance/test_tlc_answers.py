@@ -20,7 +20,7 @@ from canvass.conformance.tlc_engine import (
     divergences_of,
     read_answers,
 )
-from canvass.tlc.parse import parse_value
+from canvass.tlc.values import parse_value
 from canvass.traces.schema import Run
 
 RIGHT = "<<1, 1, 1, 1>>"

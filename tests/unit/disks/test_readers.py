@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from canvass.cluster.messages import NULL_VALUE
 from canvass.disks import layouts
 from canvass.disks.findings import DiskError
-from canvass.disks.layouts import Layout
+from canvass.disks.layouts import CHECKSUMS, Layout, crc32c
 from canvass.disks.log import RecordedLog, read_log, session_messages
-from canvass.disks.loops import CHECKSUMS, crc32c
 from canvass.disks.small_files import (
     Recording,
     read_catalog,

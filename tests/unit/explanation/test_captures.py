@@ -14,9 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from canvass.explanation.evidence import Evidence, Sentence
 from canvass.explanation.explanation import Explanation, explain
-from canvass.explanation.timeline import make_timeline
+from canvass.explanation.timeline import Evidence, Sentence, make_timeline
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.incarnations import ClusterLogs, MemberLog
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord

@@ -12,14 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.graph import GraphError, dump_import
-from canvass.graph.dump_import import import_dump
+from canvass.graph import GraphError, dump_graph
+from canvass.graph.dump_graph import import_dump
 from canvass.graph.open import open_view
 from canvass.graph.values import Interner, ValueTable
-from canvass.tlc.constant_module import from_python
+from canvass.tlc.config import from_python
 from canvass.tlc.dump import DumpEdge, DumpState, read_dump
-from canvass.tlc.parse import parse_state
-from canvass.tlc.values import ModelValue, Value, format_value, sort_key
+from canvass.tlc.values import ModelValue, Value, format_value, parse_state, sort_key
 from support.examples import examples
 from support.state_graphs import dot_text, numbered, view_of
 from support.tlc_cases import FIXTURES
@@ -201,9 +200,9 @@ def test_more_states_than_are_read_are_refused(tmp_path: Path) -> None:
     dump = tmp_path / "M.dot"
     dump.write_text(dot_text([{"n": number} for number in range(4)], []))
 
-    assert len(dump_import.read_graph(dump, max_states=4).ids) == 4
+    assert len(dump_graph.read_graph(dump, max_states=4).ids) == 4
     with pytest.raises(GraphError, match="more than 3 states"):
-        dump_import.read_graph(dump, max_states=3)
+        dump_graph.read_graph(dump, max_states=3)
 
 
 def test_damage_is_noticed(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from canvass.graph.open import open_view
 from canvass.graph.predicate import parse
-from canvass.graph.project import project
-from canvass.graph.walks import around, shortest_path
+from canvass.graph.queries import around, project, shortest_path
 from support.grid_graph import write_grid
 
 OBJECTS = 5_000

@@ -12,9 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from canvass.graph import GraphError
-from canvass.graph.parquet import arrow_type, decode, encode, read_states, shape_of, write_parquet
-from canvass.tlc.parse import parse_value
-from canvass.tlc.values import Function, ModelValue, Value, same
+from canvass.graph.export import arrow_type, decode, encode, read_states, shape_of, write_parquet
+from canvass.tlc.values import Function, ModelValue, Value, parse_value, same
 from support.examples import examples
 from support.state_graphs import view_of
 from support.tlc_values import values

@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from canvass.graph import predicate
-from canvass.graph.dump_folder import DumpView
+from canvass.graph.dump_graph import DumpView
 from canvass.graph.predicate import evaluate, parse
-from canvass.graph.project import values_at
+from canvass.graph.queries import values_at
 from canvass.graph.syntax import PredicateError
 from canvass.tlc.values import ModelValue
 from support.examples import examples

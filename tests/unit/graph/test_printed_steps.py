@@ -19,7 +19,7 @@ from canvass.cluster.member import (
 )
 from canvass.graph import GraphError
 from canvass.graph.artifact import columns_of_states, to_arrays, to_tables
-from canvass.graph.printed_steps import PrintedGraph, arrange, cells_of
+from canvass.graph.build import PrintedGraph, arrange, cells_of
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.schema import NONE
 from support.printed_lines import INPUTS, RULES, explored, input_lines, state_lines

@@ -12,11 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from canvass.graph import GraphError
-from canvass.graph.dump_folder import DumpView
+from canvass.graph.dump_graph import DumpView
 from canvass.graph.export import to_networkx
 from canvass.graph.predicate import parse
-from canvass.graph.project import project
-from canvass.graph.walks import NoPath, around, shortest_path
+from canvass.graph.queries import NoPath, around, project, shortest_path
 from support.examples import examples
 from support.state_graphs import Edge, numbered, numbers, view_of
 

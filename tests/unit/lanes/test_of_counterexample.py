@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from canvass.lanes.model import Diagram, Fate, Mark
-from canvass.lanes.of_counterexample import cluster_diagram, field_changes
+from canvass.lanes.diagram import Diagram, Fate, Mark
+from canvass.lanes.drawing import cluster_diagram, field_changes
 
 Tree = dict[str, Any]
 

@@ -8,8 +8,8 @@ import pytest
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import load
-from canvass.lanes.model import Diagram, Fate, Mark
-from canvass.lanes.of_run import RunLanes
+from canvass.lanes.diagram import Diagram, Fate, Mark
+from canvass.lanes.drawing import RunLanes
 from canvass.selftest.runs import record_run
 from support import corruptions
 from support.corruptions import corrupted

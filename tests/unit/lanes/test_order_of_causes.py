@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.lanes import of_run
+from canvass.lanes import drawing
 
 
 class Lane(NamedTuple):
@@ -22,7 +22,7 @@ def causal_order(lanes: list[Lane]) -> list[tuple[int, int]]:
     """Name each row of the order by its lane and its place there."""
     starts = [0, *accumulate(len(lane.time) for lane in lanes)]
     columns = zip(*lanes, strict=True)
-    rows = of_run.causal_order(starts, *(list(chain.from_iterable(one)) for one in columns))
+    rows = drawing.causal_order(starts, *(list(chain.from_iterable(one)) for one in columns))
     named = [
         (number, place) for number, lane in enumerate(lanes) for place in range(len(lane.time))
     ]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark
-from canvass.lanes.text import MIN_WIDTH, TextLanes
+from canvass.lanes.diagram import MIN_WIDTH, Diagram, Fate, LaneEvent, LaneMessage, Mark, TextLanes
 
 VOTE = Diagram(
     lanes=("member 0", "member 1", "member 2"),

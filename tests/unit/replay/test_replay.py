@@ -14,14 +14,12 @@ from hypothesis import strategies as st
 
 from canvass.cli.main import run
 from canvass.conformance.findings import Verdict
-from canvass.graph.dump_folder import DumpView
+from canvass.graph.dump_graph import DumpView
 from canvass.graph.values import interned
 from canvass.replay.lines import TraceLine, agrees
-from canvass.replay.report import Replay, nothing_taken, replay
-from canvass.replay.walk import Walker
-from canvass.tlc.constant_module import from_python
-from canvass.tlc.convert import to_itf_value
-from canvass.tlc.values import Function, ModelValue, Value, sort_key
+from canvass.replay.walk import Replay, Walker, nothing_taken, replay
+from canvass.tlc.config import from_python
+from canvass.tlc.values import Function, ModelValue, Value, sort_key, to_itf_value
 from support.examples import examples
 from support.naive_replay import Naive
 from support.state_graphs import dot_text, numbered, view_of

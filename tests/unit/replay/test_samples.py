@@ -15,8 +15,8 @@ from canvass.conformance.findings import Verdict
 from canvass.graph.open import open_view
 from canvass.graph.view import StateGraph
 from canvass.replay.lines import TraceLine
-from canvass.replay.report import replay
-from canvass.tlc.convert import to_itf_value
+from canvass.replay.walk import replay
+from canvass.tlc.values import to_itf_value
 from support.guide_examples import ROOT, block
 from support.naive_replay import Naive
 

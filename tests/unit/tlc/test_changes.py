@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.tlc.changes import ValueChange, changes, state_changes
-from canvass.tlc.constant_module import from_python
-from canvass.tlc.parse import parse_value
-from canvass.tlc.values import Value
+from canvass.tlc.config import from_python
+from canvass.tlc.counterexample import ValueChange, changes, state_changes
+from canvass.tlc.values import Value, parse_value
 
 
 def shown(before: str, after: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.errors import ConfigError
-from canvass.tlc.workspace import TlcOptions
+from canvass.tlc.runner import TlcOptions
 
 EVERYTHING = r"""
 \* A comment with CONSTANT in it.

@@ -10,8 +10,7 @@ import pytest
 
 from canvass.tlc.dump import DumpEdge, DumpState, read_dump
 from canvass.tlc.errors import DumpError
-from canvass.tlc.parse import parse_state
-from canvass.tlc.values import Function, ModelValue, format_value
+from canvass.tlc.values import Function, ModelValue, format_value, parse_state
 from support.tlc_cases import FIXTURES
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.tlc.events import Event, InitialStates, Message
+from canvass.tlc.output import Event, InitialStates, Message
 from canvass.tlc.results import Outcome
 from canvass.tlc.runner import _CHILD_PROCESS, TlcRun
 from support.interrupting import heed_interrupts
@@ -122,7 +122,7 @@ PROGRAM = f"""
 import sys
 from canvass.tlc.config import TlcConfig
 from canvass.tlc.runner import check
-from canvass.tlc.events import InitialStates, Message
+from canvass.tlc.output import InitialStates, Message
 
 def show(event):
     if isinstance(event, Message) and "[pid: " in event.text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.tlc.events import Message, Severity, TraceState, UserOutput
+from canvass.tlc.output import Message, Severity, TraceState, UserOutput
 from canvass.tlc.results import Outcome
 from support.record_tlc import NEWEST
 from support.tlc_cases import CASES

@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.tlc.errors import TlaValueError, ValueSyntaxError
-from canvass.tlc.parse import MAX_DEPTH, join_values, parse_state, parse_value
-from canvass.tlc.values import Function, ModelValue, Value, format_value, same
+from canvass.tlc.values import (
+    MAX_DEPTH,
+    Function,
+    ModelValue,
+    Value,
+    format_value,
+    join_values,
+    parse_state,
+    parse_value,
+    same,
+)
 from support.tlc_values import identifiers, values
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from canvass.tlc.counterexample import Printed, PrintedError, read_printed
 from canvass.tlc.output import OutputReader
-from canvass.tlc.printed import Printed, PrintedError, read_printed
 from canvass.tlc.results import Outcome, ResultBuilder, Violation
 from canvass.tlc.values import Value
 from support.tlc_cases import FIXTURES

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from canvass.tlc import codes
-from canvass.tlc.events import InitialStates, Message, Progress, Severity, UserOutput
-from canvass.tlc.parse import join_values, parse_state
+from canvass.tlc.output import Code, InitialStates, Message, Progress, Severity, UserOutput
 from canvass.tlc.results import CheckResult, Outcome, ResultBuilder
+from canvass.tlc.values import join_values, parse_state
 from support.tlc_cases import CASES
 from support.tlc_reading import EXIT_CODES, events, interpret, recorded
 
@@ -216,8 +215,8 @@ def test_an_exhausted_heap_names_the_option() -> None:
 def test_the_stream_of_a_success_is_complete_and_in_order() -> None:
     read = events(recorded("coverage"))
     kinds = [one.code if isinstance(one, Message) else type(one) for one in read]
-    order: list[Any] = [codes.VERSION, 2187, codes.PARSER_START, codes.PARSER_END, InitialStates]
-    order += [Progress, codes.DEPTH, codes.FINISHED]
+    order: list[Any] = [Code.VERSION, 2187, Code.PARSER_START, Code.PARSER_END, InitialStates]
+    order += [Progress, Code.DEPTH, Code.FINISHED]
 
     places = [kinds.index(kind) for kind in order]
     assert places == sorted(places)

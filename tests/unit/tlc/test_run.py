@@ -10,17 +10,14 @@ from typing import Any
 
 import pytest
 
-from canvass.tlc.config import TlcConfig
-from canvass.tlc.constant_module import from_python, given
+from canvass.tlc.config import TlcConfig, from_python, given
 from canvass.tlc.dump import DumpEdge, DumpState, read_dump
 from canvass.tlc.errors import ConfigError, JarError, JavaError, OptionError, RunError
-from canvass.tlc.events import Event, InitialStates
-from canvass.tlc.parse import parse_state, parse_value
+from canvass.tlc.output import Event, InitialStates
 from canvass.tlc.programs import find_java
 from canvass.tlc.results import CheckResult, Outcome
-from canvass.tlc.runner import check, run
-from canvass.tlc.values import ModelValue, Value, format_value
-from canvass.tlc.workspace import SHORT_RUN, TlcOptions
+from canvass.tlc.runner import SHORT_RUN, TlcOptions, check, run
+from canvass.tlc.values import ModelValue, Value, format_value, parse_state, parse_value
 from support.tlc_cases import CASES, FIXTURES, SHAPES, SIMPLE, SPECS, counter
 from support.tlc_reading import EXIT_CODES, interpret, recorded
 

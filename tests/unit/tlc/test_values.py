@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.tlc.constant_module import from_python
-from canvass.tlc.convert import to_itf_trace, to_itf_value
+from canvass.tlc.config import from_python
 from canvass.tlc.errors import TlaValueError
-from canvass.tlc.parse import parse_value
 from canvass.tlc.values import (
     Function,
     ModelValue,
@@ -21,8 +19,11 @@ from canvass.tlc.values import (
     format_value,
     function,
     ordered,
+    parse_value,
     same,
     sort_key,
+    to_itf_trace,
+    to_itf_value,
 )
 from support.itf_values import from_itf_value
 from support.tlc_values import values

@@ -21,7 +21,6 @@ from canvass.corpus.report import (  # noqa: F401 - for the page's types
     Summary,
 )
 from canvass.explanation.elections import ElectionReport
-from canvass.explanation.evidence import Evidence, Sentence  # noqa: F401 - for the page's types
 from canvass.explanation.leaderships import Leadership
 from canvass.explanation.phases import (  # noqa: F401 - for the page's types
     BallotReport,
@@ -30,9 +29,10 @@ from canvass.explanation.phases import (  # noqa: F401 - for the page's types
 )
 from canvass.explanation.risks import RiskReport
 from canvass.explanation.stuck import StuckReport
-from canvass.lanes import model
-from canvass.lanes.model import LaneMessage
-from canvass.lanes.of_run import FieldChange
+from canvass.explanation.timeline import Evidence, Sentence  # noqa: F401 - for the page's types
+from canvass.lanes import diagram
+from canvass.lanes.diagram import LaneMessage
+from canvass.lanes.drawing import FieldChange
 from canvass.traces.schema import Fact
 
 Kind = Literal["graph", "run", "corpus", "report", "counterexample"]
@@ -151,7 +151,7 @@ class RunView(Record, frozen=True):
     """The events whose lanes, steps and states a file has; null if it has all of them."""
 
 
-class LaneEvent(model.LaneEvent, frozen=True, kw_only=True):
+class LaneEvent(diagram.LaneEvent, frozen=True, kw_only=True):
     """An event of a lane, with its place in the run."""
 
     number: int

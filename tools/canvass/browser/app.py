@@ -46,8 +46,8 @@ from canvass.browser.sources import Store
 from canvass.browser.verdicts import RunSource, hazard_page, marks_of
 from canvass.browser.what_if import WhatIfRoutes
 from canvass.graph import GraphError
+from canvass.graph.queries import NoPath
 from canvass.graph.syntax import PredicateError
-from canvass.graph.walks import NoPath
 
 _WORKERS: Final = 4
 """Requests answered in parallel: more would only compete for the same cores."""

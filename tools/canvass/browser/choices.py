@@ -28,7 +28,7 @@ from canvass.cluster.rules import Rules
 from canvass.distance.search import Moment
 from canvass.graph import GraphError
 from canvass.graph.build import Model
-from canvass.lanes.of_counterexample import LOSE, Tree
+from canvass.lanes.drawing import LOSE, Tree
 from canvass.simulation.world import Log, Segment, World, append, cut, length
 from canvass.spec.files import spec_root
 from canvass.tlc.config import parse_config

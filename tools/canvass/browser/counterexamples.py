@@ -28,7 +28,7 @@ from canvass.browser.questions import LABEL_CHARS, LISTED, bounded, shortened
 from canvass.browser.runs import lanes_of
 from canvass.browser.verdicts import hazards_in
 from canvass.conformance.diagnose import Operator, find_operator
-from canvass.lanes.of_counterexample import (
+from canvass.lanes.drawing import (
     acting_member,
     action_title,
     cluster_diagram,
@@ -38,15 +38,18 @@ from canvass.lanes.of_counterexample import (
 from canvass.proof.sany import ACTION_LEVEL, ModuleError, exported, symbols_of
 from canvass.spec.files import Definition, find_definition, module_folders, spec_root
 from canvass.spec.manifest import load_manifest
-from canvass.tlc.changes import SCHEMA, VIOLATED, CounterexampleDocument, StepRecord, claim_of
 from canvass.tlc.config import TlcConfig, parse_config
-from canvass.tlc.convert import to_itf_value
+from canvass.tlc.counterexample import (
+    SCHEMA,
+    CounterexampleDocument,
+    PrintedError,
+    StepRecord,
+    read_printed,
+)
 from canvass.tlc.errors import TlcError
-from canvass.tlc.printed import PrintedError, read_printed
-from canvass.tlc.results import Outcome, Violation
-from canvass.tlc.runner import run
-from canvass.tlc.values import IDENTIFIER, check_identifier, format_string
-from canvass.tlc.workspace import SHORT_RUN, TlcOptions
+from canvass.tlc.results import VIOLATED, Outcome, Violation, claim_of
+from canvass.tlc.runner import SHORT_RUN, TlcOptions, run
+from canvass.tlc.values import IDENTIFIER, check_identifier, format_string, to_itf_value
 
 _MOST_STATES: Final = 200
 """Most states that TLC reads: the last ones of a counterexample."""
@@ -419,9 +422,7 @@ def _own(document: CounterexampleDocument) -> Counterexample:
 
 def counterexample_of(violation: Violation, title: str) -> Counterexample:
     """Give the behaviour of a violation that TLC found."""
-    found = _itf(violation.to_itf(), Path(title))
-    claim = claim_of(violation.outcome.value, violation.name, violation.message)
-    return replace(found, claim=claim)
+    return replace(_itf(violation.to_itf(), Path(title)), claim=violation.claim)
 
 
 def _reached(step: StepRecord) -> dict[str, Any]:

@@ -47,15 +47,13 @@ from canvass.browser.questions import (
 from canvass.browser.sources import Lazy, Store
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import RunColumns
-from canvass.graph.artifact import Graph, MemberView, open_keys
-from canvass.graph.edge_keys import keys_of_edges
+from canvass.graph import queries
+from canvass.graph.artifact import Graph, MemberView, keys_of_edges, open_keys
 from canvass.graph.folders import Rows
 from canvass.graph.open import open_view
 from canvass.graph.predicate import parse
-from canvass.graph.project import Quotient, map_field, project
 from canvass.graph.view import EdgeView, StateGraph, Tree
-from canvass.graph.walks import Hop, Neighbourhood, NoPath, around, shortest_path, terminal_states
-from canvass.lanes.of_counterexample import action_name, is_cluster
+from canvass.lanes.drawing import action_name, is_cluster
 from canvass.steps.answers import KeyTable
 from canvass.steps.step import Question, question_of
 from canvass.traces.schema import NONE, STATE_INDEX
@@ -182,11 +180,11 @@ class OpenGraph:
     @cached_property
     def terminal(self) -> NDArray[np.bool_]:
         """For each state whether no step leads from it to another one."""
-        return terminal_states(self.view)
+        return queries.terminal_states(self.view)
 
     @cached_property
     def _map_by(self) -> str:
-        return map_field(self.view)
+        return queries.map_field(self.view)
 
     def row(self, state: str) -> int:
         """Find a state by its id or the beginning of its id.
@@ -289,7 +287,7 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _draw(graph: OpenGraph, row: int, near: Neighbourhood) -> api.Around:
+def _draw(graph: OpenGraph, row: int, near: queries.Neighbourhood) -> api.Around:
     """Draw the states near a state."""
     rows = near.rows.tolist()
     trees = {one: graph.view.tree(one) for one in rows}
@@ -393,7 +391,7 @@ class GraphRoutes:
         row, actions = graph.row(arguments.part("state")), arguments.names("actions")
         depth = arguments.number("depth", 2, _DEPTH)
         limit = arguments.number("limit", 200, _DRAWN_STATES, 1)
-        return _draw(graph, row, around(graph.view, row, depth, limit, actions or None))
+        return _draw(graph, row, queries.around(graph.view, row, depth, limit, actions or None))
 
     @at("/graph/{graph}/find")
     def find(self, arguments: Arguments) -> Answer:
@@ -442,7 +440,7 @@ class GraphRoutes:
         """Project the graph onto an expression."""
         graph, by = self._graph(arguments), arguments.required("by")
         actions = arguments.names("actions")
-        found = project(graph.view, by, actions or None, limit=_QUOTIENT_NODES)
+        found = queries.project(graph.view, by, actions or None, limit=_QUOTIENT_NODES)
         values, shares = _shares(graph, found, arguments.text("colour"))
         # Long names are shortened; a number distinguishes two with the same beginning.
         keys = [shortened(label, _KEY_CHARS) for label in found.labels]
@@ -485,7 +483,7 @@ class GraphRoutes:
 
 def _path(
     graph: OpenGraph, start: str, end: str, where: str, actions: Collection[str]
-) -> tuple[Sequence[Hop], int]:
+) -> tuple[Sequence[queries.Hop], int]:
     """Find a shortest path to a state, or to the nearest one in which a predicate holds.
 
     The second value is the state in which the path begins.
@@ -497,28 +495,28 @@ def _path(
     )
     if not len(targets):
         hints = "".join(f"; {hint}" for hint in parse(where).unknown_names(graph.view))
-        raise NoPath(f"the predicate holds in no state of the graph{hints}")
+        raise queries.NoPath(f"the predicate holds in no state of the graph{hints}")
     sources = (
         graph.view.initial if start == "initial" else np.array([graph.row(start)], dtype=np.int32)
     )
-    hops = shortest_path(graph.view, sources.tolist(), targets.tolist(), actions or None)
+    hops = queries.shortest_path(graph.view, sources.tolist(), targets.tolist(), actions or None)
     first = hops[0].source if hops else int(np.intersect1d(sources, targets)[0])
     return hops, first
 
 
-def _counts(found: Quotient, rows: Rows) -> NDArray[np.int64]:
+def _counts(found: queries.Quotient, rows: Rows) -> NDArray[np.int64]:
     """Count the states among some in each node of a projection."""
     of = found.class_of[rows]
     return np.bincount(of[of >= 0], minlength=len(found.keys))
 
 
 def _shares(
-    graph: OpenGraph, found: Quotient, colour: str
+    graph: OpenGraph, found: queries.Quotient, colour: str
 ) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Count the states of each node by the value of another expression; combine rare values."""
     if not colour:
         return (), np.zeros((len(found.keys), 0), dtype=np.int64)
-    other = project(graph.view, colour, limit=_COLOURS)
+    other = queries.project(graph.view, colour, limit=_COLOURS)
     names = tuple(shortened(label, _KEY_CHARS) for label in other.labels)
     names += ("other values",) if other.left_out_classes else ()
     value = np.where(other.class_of < 0, len(names) - 1, other.class_of)

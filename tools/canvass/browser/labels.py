@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from canvass.browser.questions import LABEL_CHARS, shortened
-from canvass.lanes.model import ABSENT
-from canvass.lanes.of_counterexample import (
+from canvass.lanes.diagram import ABSENT
+from canvass.lanes.drawing import (
     LOSE,
+    FieldChange,
     Tree,
     acting_member,
     action_name,
@@ -24,7 +25,6 @@ from canvass.lanes.of_counterexample import (
     part_path,
     value_text,
 )
-from canvass.lanes.of_run import FieldChange
 
 _MOST_SENDS: Final = 3
 

@@ -19,7 +19,7 @@ from canvass.browser.labels import label_of
 from canvass.browser.questions import LABEL_CHARS, bad_request, shortened
 from canvass.browser.runs import OpenRun, seconds_text, tree_of
 from canvass.cluster.messages import wire_name
-from canvass.explanation.evidence import shown_ns
+from canvass.explanation.timeline import shown_ns
 from canvass.graph import artifact
 from canvass.graph.predicate import parse
 from canvass.graph.syntax import names_in

@@ -25,9 +25,9 @@ from canvass.browser.memory import mapped
 from canvass.browser.questions import bounded
 from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import RunColumns, load
-from canvass.explanation.evidence import shown_ns
-from canvass.lanes.model import MARKED, Diagram, Mark
-from canvass.lanes.of_run import RunLanes, state_changes
+from canvass.explanation.timeline import shown_ns
+from canvass.lanes.diagram import MARKED, Diagram, Mark
+from canvass.lanes.drawing import RunLanes, state_changes
 from canvass.traces.aeron_log.source import AeronLogError, LogSource
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError

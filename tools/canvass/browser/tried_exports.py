@@ -32,8 +32,7 @@ from canvass.distance.search import Moment, together
 from canvass.simulation.world import World
 from canvass.spec.files import module_folders
 from canvass.steps.oracle import constants_of
-from canvass.tlc.config import TlcConfig
-from canvass.tlc.constant_module import from_python
+from canvass.tlc.config import TlcConfig, from_python
 from canvass.tlc.results import CheckResult, Outcome
 from canvass.tlc.runner import check
 from canvass.tlc.values import format_value

@@ -38,11 +38,11 @@ from canvass.conformance.findings import MESSAGE_CAUSALITY, Divergence, RunVerdi
 from canvass.conformance.report import CLASS_TEXTS, Case, make_case, problem_of
 from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
-from canvass.explanation.evidence import Evidence, shown_ns
 from canvass.explanation.explanation import Explanation, explain, time_without_leader
 from canvass.explanation.reading import read
 from canvass.explanation.risks import shown_hazards
-from canvass.lanes.of_counterexample import value_text
+from canvass.explanation.timeline import Evidence, shown_ns
+from canvass.lanes.drawing import value_text
 from canvass.steps.answers import StepLookup
 from canvass.steps.kernel import rules_digest
 from canvass.traces.aeron_log.releases import releases_of_run

@@ -57,7 +57,7 @@ from canvass.distance.moments import UnknownState
 from canvass.distance.search import Moment, SearchBounds, found_text, search
 from canvass.graph.predicate import evaluate
 from canvass.graph.values import Columns, interned
-from canvass.lanes.of_counterexample import Tree, field_changes, is_cluster, value_text
+from canvass.lanes.drawing import Tree, field_changes, is_cluster, value_text
 from canvass.simulation.world import World
 from canvass.spec.files import spec_root
 from canvass.steps.step import Step, renumbered

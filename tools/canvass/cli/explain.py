@@ -33,7 +33,7 @@ from canvass.cli.output import (
     write_json,
 )
 from canvass.cli.output import show as show_text
-from canvass.explanation.evidence import seconds_of, shown_ns
+from canvass.explanation.timeline import seconds_of, shown_ns
 from canvass.traces.aeron_log.source import AeronLogError
 from canvass.traces.errors import counted
 
@@ -41,10 +41,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import Console
 
-    from canvass.explanation.changes import Changes, NewFinding
-    from canvass.explanation.evidence import Evidence
-    from canvass.explanation.explanation import Explanation
-    from canvass.explanation.timeline import Timeline
+    from canvass.explanation.explanation import Changes, Explanation, NewFinding
+    from canvass.explanation.timeline import Evidence, Timeline
 
 TICK_S: Final = 1.0
 """The time between two looks at the files."""
@@ -163,7 +161,7 @@ def _chosen(
 
 
 def _follow(source: Path, settings: dict[str, int], exit_on: ExitOn) -> int:
-    from canvass.explanation.changes import Changes
+    from canvass.explanation.explanation import Changes
     from canvass.traces.run import RUN_FILE
 
     if (source / RUN_FILE).is_file():
@@ -173,7 +171,7 @@ def _follow(source: Path, settings: dict[str, int], exit_on: ExitOn) -> int:
 
 def _is_reason(source: Path, found: Iterable[Explanation], exit_on: ExitOn) -> bool:
     """Tell whether ``--exit-on`` names an event of the explanations; print each one to stderr."""
-    from canvass.explanation.changes import Changes
+    from canvass.explanation.explanation import Changes
 
     news = [new for one in found for new in Changes().of(one)]
     return list(map(complain, _reasons_to_exit(news, _verdict_of(source), exit_on))) != []

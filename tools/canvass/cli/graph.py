@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from canvass.graph.artifact import Graph, Manifest
-    from canvass.graph.dump_folder import DumpManifest
+    from canvass.graph.dump_graph import DumpManifest
+    from canvass.graph.queries import Hop
     from canvass.graph.view import Side, StateGraph, Tree
-    from canvass.graph.walks import Hop
     from canvass.tlc.config import TlcConfig
 
 
@@ -114,9 +114,9 @@ def build(
     finished, so `canvass replay` accuses no trace on its graph without --complete.
     """
     from canvass.graph.build import build_graph, load_model, models
-    from canvass.graph.dump_import import import_dump
+    from canvass.graph.dump_graph import import_dump
     from canvass.graph.open import open_view
-    from canvass.tlc.workspace import TlcOptions
+    from canvass.tlc.runner import TlcOptions
 
     file = Path(model)
     if config is not None and file.suffix != ".tla":
@@ -138,8 +138,8 @@ def build(
 
 def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> None:
     """Build the graph of a model of the manifest, or of a file ``Spec.tla``."""
-    from canvass.graph.dump_import import build_dump
-    from canvass.tlc.workspace import read_config
+    from canvass.graph.dump_graph import build_dump
+    from canvass.tlc.config import read_config
 
     module = Path(model)
     if module.suffix == ".tla":
@@ -188,7 +188,7 @@ def _show(view: StateGraph, output: Format = Format.HUMAN) -> None:
 
     from canvass.cluster.member import ElectionState
     from canvass.graph.artifact import MemberView
-    from canvass.graph.dump_folder import DumpView
+    from canvass.graph.dump_graph import DumpView
     from canvass.traces.schema import STATE_INDEX
 
     if isinstance(view, MemberView):
@@ -317,7 +317,7 @@ def _note_of(graph: StateGraph, row: int) -> str:
 
 def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Give the fields of a state as lines of text, short parts on one line."""
-    from canvass.lanes.of_counterexample import part_path
+    from canvass.lanes.drawing import part_path
 
     for name, value in tree.items():
         place, text = part_path(path, name), msgspec.json.encode(value).decode()
@@ -383,7 +383,7 @@ def _near(graph: StateGraph, row: int, side: Side) -> list[NearState]:
 
 
 def _show_found(graph: StateGraph, rows: list[int], show: str | None, output: Format) -> None:
-    from canvass.graph.project import values_at
+    from canvass.graph.queries import values_at
 
     shown = rows[:SHOWN] if output is Format.HUMAN else rows
     values = [None] * len(shown) if show is None else values_at(graph, show, shown)
@@ -406,7 +406,7 @@ def path(
     code 1: no path leads there.
     """
     from canvass.graph.open import open_view
-    from canvass.graph.walks import NoPath, shortest_path
+    from canvass.graph.queries import NoPath, shortest_path
 
     if where is None and not target:
         source, target = "", source
@@ -429,7 +429,7 @@ def path(
 
 def _changes(graph: StateGraph, hop: Hop) -> tuple[str, list[str]]:
     """Describe the state after a step in a few words, and give what the step has changed."""
-    from canvass.tlc.changes import state_changes
+    from canvass.tlc.counterexample import state_changes
 
     changes = state_changes(graph.state(hop.source), graph.state(hop.target))
     return _note_of(graph, hop.target), list(map(str, changes))
@@ -455,7 +455,7 @@ def export(
 
     opened = open_view(graph)
     if form is ExportFormat.PARQUET:
-        from canvass.graph.parquet import write_parquet
+        from canvass.graph.export import write_parquet
 
         if out is None:
             raise CommandError("--format parquet makes a folder: name a new one with --out")
@@ -638,8 +638,7 @@ def replay(
     from canvass.conformance.findings import EXIT_CODES, WORST_FIRST
     from canvass.graph.open import open_view
     from canvass.replay.lines import traces_in
-    from canvass.replay.report import replay_all
-    from canvass.replay.walk import Walker
+    from canvass.replay.walk import Walker, replay_all
 
     files = traces_in(traces)
     walker = Walker(open_view(graph), hidden=hidden, anywhere=initial is Initial.ANY)

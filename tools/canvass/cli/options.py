@@ -82,7 +82,7 @@ def heap_mib(text: str) -> int:
     CommandError
         If it is not a size, or less than TLC takes.
     """
-    from canvass.tlc.workspace import MIN_HEAP_MIB
+    from canvass.tlc.runner import MIN_HEAP_MIB
 
     found = _HEAP.fullmatch(text.strip())
     number, unit = (int(found[1]), found[2].lower()) if found else (0, "")

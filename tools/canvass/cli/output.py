@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rich.status import Status
     from rich.text import Text
 
-    from canvass.lanes.text import Line
-    from canvass.tlc.events import Event, Progress
+    from canvass.lanes.diagram import Line
+    from canvass.tlc.output import Event, Progress
 
 EXIT_OK: Final = 0
 EXIT_UNEXPECTED: Final = 1
@@ -204,7 +204,7 @@ def literal(*lines: object) -> Markup:
     from markupsafe import Markup
     from rich.markup import escape
 
-    from canvass.lanes.model import visible
+    from canvass.lanes.diagram import visible
 
     if len(lines) == 1 and isinstance(lines[0], Markup):
         return lines[0]
@@ -237,7 +237,7 @@ _NAMES: Final = 20
 
 def names_not_read(names: Sequence[str]) -> str:
     """Give a sentence about files that are not read because their names only resemble logs."""
-    from canvass.lanes.model import visible
+    from canvass.lanes.diagram import visible
 
     shown = ", ".join(visible(name) for name in names[:_NAMES])
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
@@ -371,7 +371,7 @@ class CheckProgress(Stages):
 
     def on_event(self, event: Event) -> None:
         """Show a progress report of TLC; ignore all other events."""
-        from canvass.tlc.events import InitialStates, Progress
+        from canvass.tlc.output import InitialStates, Progress
 
         if isinstance(event, Progress) and event != self._last:
             self._last = event  # TLC prints the last one twice.

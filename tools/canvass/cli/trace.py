@@ -19,8 +19,8 @@ from canvass.traces.errors import counted
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import RunColumns
     from canvass.conformance.shrink import Shrunk
-    from canvass.lanes.model import Diagram
-    from canvass.lanes.of_run import RunLanes
+    from canvass.lanes.diagram import Diagram
+    from canvass.lanes.drawing import RunLanes
 
 
 def open_run(path: Path, run_id: str | None) -> RunColumns:
@@ -260,7 +260,7 @@ def show(
 
     canvass trace show RUN --around 1:42 | less -R
     """
-    from canvass.lanes.of_run import RunLanes
+    from canvass.lanes.drawing import RunLanes
 
     if context is not None and not around:
         raise CommandError("--context requires --around: name the event that it surrounds")
@@ -273,8 +273,7 @@ def show(
 
 
 def _draw(diagram: Diagram, *, contents: bool) -> None:
-    from canvass.lanes.model import Fate
-    from canvass.lanes.text import TextLanes
+    from canvass.lanes.diagram import Fate, TextLanes
 
     print_lines(TextLanes(diagram, lane_width(), contents=contents).lines())
     if any(

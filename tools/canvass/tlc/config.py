@@ -1,13 +1,20 @@
-"""Read, change and write TLC's configuration files; this module runs nothing."""
+"""Read, change and write TLC's configuration files; this module runs nothing.
+
+`given` writes values of constants that a configuration cannot express, as a module beside it.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
-from canvass.tlc.errors import ConfigError
+from canvass.tlc.errors import ConfigError, OptionError
+from canvass.tlc.values import Value, format_value, function
 
 _TOKEN: Final = re.compile(
     r"(?P<skip>\s+|\\\*[^\n]*|\(\*.*?\*\))"
@@ -140,6 +147,40 @@ def parse_config(text: str, name: str = "configuration") -> TlcConfig:
     return TlcConfig(constants=constants, check_deadlock=checks, **names)
 
 
+def read_config(path: str | os.PathLike[str]) -> TlcConfig:
+    """Read a configuration file.
+
+    Raises
+    ------
+    OptionError
+        When there is no such file.
+    ConfigError
+        When it cannot be read.
+    """
+    file = existing_file(path, "configuration")
+    try:
+        return parse_config(file.read_text(encoding="utf-8"), file.name)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from None
+
+
+def existing_file(path: str | os.PathLike[str], kind: str) -> Path:
+    """Give the absolute path of a file for TLC; refuse one that TLC would take for an option.
+
+    Raises
+    ------
+    OptionError
+        When there is no such file, or its name begins with ``-``.
+    """
+    name = Path(path).name
+    if name.startswith("-"):
+        raise OptionError(f"the name of a {kind} must not begin with '-': {name!a}")
+    absolute = Path(path).absolute()
+    if not absolute.is_file():
+        raise OptionError(f"{kind} does not exist: {str(absolute)!a}")
+    return absolute
+
+
 def _is_keyword(token: str) -> bool:
     return token in _SINGLE or token in _MANY or token in _PLURAL or token == "CONSTANT"
 
@@ -175,3 +216,48 @@ def _skip_group(words: list[str], at: int) -> int:
         if depth <= 0:
             break
     return at
+
+
+def from_python(data: Any) -> Value:
+    """Give the value of nested tuples, lists, sets, mappings and plain values.
+
+    Raises
+    ------
+    TlaValueError
+        If a part is no value of TLA+.
+    """
+    match data:
+        case tuple() | list():
+            return tuple(map(from_python, data))
+        case AbstractSet():
+            return frozenset(map(from_python, data))
+        case Mapping():
+            return function({from_python(key): from_python(one) for key, one in data.items()})
+        case _:
+            format_value(data)  # Raises an error if the data is not a value.
+            plain: Value = data
+            return plain
+
+
+def given(
+    module: Path, config: TlcConfig, constants: Mapping[str, Any], folder: Path
+) -> tuple[Path, TlcConfig]:
+    """Write a module that defines values of constants; give its path and its configuration.
+
+    Parameters
+    ----------
+    module, config
+        The module that the new one extends, and the configuration whose constants are replaced. A
+        run of the new module needs the folder of ``module`` as a library.
+    constants
+        Python data by name of the constant. Names of fields must not be reserved words of TLA+.
+    folder
+        The folder to which the new module is written.
+    """
+    written = folder / f"Given{module.stem}.tla"
+    lines = [f"---- MODULE {written.stem} ----", f"EXTENDS {module.stem}, Integers, TLC"]
+    values = {name: format_value(from_python(data)) for name, data in constants.items()}
+    lines += [f"Given{name} == {text}" for name, text in values.items()]
+    written.write_text("\n".join([*lines, "====", ""]), encoding="utf-8")
+    named = {name: f"<- Given{name}" for name in constants}
+    return written, replace(config, constants={**config.constants, **named})

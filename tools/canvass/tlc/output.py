@@ -1,30 +1,172 @@
-"""Read events from the lines of ``tlc2.TLC -tool``. `printed` reads the text that TLC saves.
+"""The events of a run of TLC, read from the lines of ``tlc2.TLC -tool``.
 
 :class:`OutputReader` does no I/O: lines go in, events come out, in the same order. It reads the
-wording of 2.15 and of the newest versions. An unknown message becomes a
-:class:`~canvass.tlc.events.Message`; no input makes the reader fail.
+wording of 2.15 and of the newest versions. An event that callers follow during a run has its own
+type. All others, and unknown messages, are a `Message`, which `results` reads by its `Code`; no
+input makes the reader fail. A number is ``None`` if TLC did not report it. `counterexample` reads
+the text that TLC saves.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from enum import IntEnum
+from functools import cached_property
+from typing import Final, TypeAlias
 
-from canvass.tlc import codes
-from canvass.tlc.events import (
-    Event,
-    InitialStates,
-    Message,
-    ParseOutput,
-    Progress,
-    Severity,
-    TraceState,
-    UserOutput,
-)
+from canvass.tlc.values import Value, parse_state
 
-_MARK: Final = "@!@!@"
+
+class Code:
+    """TLC's message codes and exit codes by name; they are the same in all versions from 2.15.
+
+    Only the codes that this package reads are here; TLC's class ``EC`` has all.
+    """
+
+    OUT_OF_MEMORY: Final = frozenset({1001, 1002, 1003})
+    STACK_OVERFLOW: Final = 1005
+    INVARIANT_VIOLATED_INITIAL: Final = 2107
+    PROPERTY_VIOLATED_INITIAL: Final = 2108
+
+    SYSTEM: Final = frozenset(
+        {*OUT_OF_MEMORY, STACK_OVERFLOW, 1101, 1102, 2100, 2101, 2162, 2163, *range(3100, 3115)}
+    )
+    """These include wrong arguments, and a folder for metadata that exists already."""
+    EVALUATION: Final = frozenset({2102, 2103, 2105, 2106, 2109, 2111, 2113, 2115, 2146, 2147})
+    CONFIGURATION: Final = frozenset({*range(2222, 2246), 2253, 2280, 2281, *range(5001, 5007)})
+    PARSING: Final = frozenset({2171, 3002})
+    TOO_MANY_STATES: Final = frozenset({2172, 2282})
+    ASSUMPTION: Final = frozenset({2104})
+    SAFETY: Final = frozenset({INVARIANT_VIOLATED_INITIAL, PROPERTY_VIOLATED_INITIAL, 2110, 2112})
+    DEADLOCK: Final = frozenset({2114})
+    LIVENESS: Final = frozenset({2116})
+    ASSERTION: Final = frozenset({2132})
+
+    INTRODUCTIONS: Final = frozenset({2121, 2264})
+    """Messages that report no error of their own: they only introduce the states after them."""
+    BACK_TO_STATE: Final = 2122
+    STATE_PRINT: Final = frozenset({2216, 2217})
+    STUTTERING: Final = 2218
+
+    FINISHED: Final = 2186
+    MODE_CHECK: Final = frozenset({2187, 2271})
+    MODE_SIMULATE: Final = 2188
+    INITIAL_STATES: Final = frozenset({2190, 2191, 2207, 2208})
+    SUCCESS: Final = 2193
+    DEPTH: Final = 2194
+    STATS: Final = frozenset({2199, 2204, 2210})
+    PROGRESS: Final = frozenset({2200, 2206, 2209})
+    PARSER_END: Final = 2219
+    PARSER_START: Final = 2220
+    VERSION: Final = 2262
+
+    EXIT_EVALUATION: Final = frozenset({75, 76, 77})
+
+
+class Severity(IntEnum):
+    """Class of a message, with TLC's own numbers."""
+
+    NONE = 0
+    ERROR = 1
+    BUG = 2
+    WARNING = 3
+    STATE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ParseOutput:
+    """One line that the parser printed, or Java before it."""
+
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class InitialStates:
+    """The initial states are computed; ``distinct`` is their number."""
+
+    distinct: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Progress of the search, or its final numbers.
+
+    ``depth`` is the current level, ``queue`` the number of waiting states. In simulation only
+    ``generated`` and, with newer versions, ``traces`` are known.
+    """
+
+    generated: int
+    distinct: int | None
+    queue: int | None
+    depth: int | None
+    traces: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserOutput:
+    """One line that the specification printed (``Print``, ``PrintT``).
+
+    A value wider than 80 columns spans several lines: see
+    :func:`~canvass.tlc.values.join_values`.
+    """
+
+    line: str
+
+
+@dataclass(frozen=True)
+class TraceState:
+    """One state of an error trace.
+
+    Attributes
+    ----------
+    number : int
+        The number of the state, from 1.
+    action : str or None
+        The action that leads to the state; ``None`` for an initial state.
+    arguments : str or None
+        Text of the action's arguments without the parentheses; only newer versions print it.
+    location : str or None
+        The place of the action in its module, such as ``line 3, col 1 to line 4, col 8 of module
+        Clock``.
+    text : str
+        The state as TLC printed it.
+    """
+
+    number: int
+    action: str | None
+    arguments: str | None
+    location: str | None
+    text: str
+
+    @cached_property
+    def values(self) -> Mapping[str, Value]:
+        """Value by variable, in TLC's order.
+
+        Raises
+        ------
+        ValueSyntaxError
+            When a value cannot be listed, such as the set of all sequences.
+        """
+        return parse_state(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Any other message; ``inner`` has the codes of the messages within it."""
+
+    code: int
+    severity: Severity
+    text: str
+    inner: tuple[int, ...] = ()
+
+
+Event: TypeAlias = ParseOutput | InitialStates | Progress | UserOutput | TraceState | Message
+
+
+MARK: Final = "@!@!@"
+"""The mark at the begin and the end of each message of ``-tool``."""
 _START: Final = re.compile(r"@!@!@STARTMSG (-?\d+):(\d+) @!@!@")
 _END: Final = re.compile(r"@!@!@ENDMSG (-?\d+) @!@!@")
 
@@ -99,7 +241,7 @@ class OutputReader:
 
     def feed(self, line: str) -> Iterator[Event]:
         """Take one line without its line end and yield the events that it completes."""
-        if not self._frames and not line.startswith(_MARK):
+        if not self._frames and not line.startswith(MARK):
             early = self._parsing or not self.messages
             yield ParseOutput(line) if early else UserOutput(line)
             return
@@ -136,15 +278,15 @@ class OutputReader:
     def _decode(self, frame: _Frame) -> Iterator[Event]:
         text = "\n".join(frame.lines).strip("\n")
         code = frame.code
-        if code in (codes.PARSER_START, codes.PARSER_END):
-            self._parsing = code == codes.PARSER_START
+        if code in (Code.PARSER_START, Code.PARSER_END):
+            self._parsing = code == Code.PARSER_START
         event = _DECODERS[code](text) if code in _DECODERS else None
         if event is not None:
             yield event
             return
         state = ""
         if frame.severity in (Severity.ERROR, Severity.BUG):
-            initial = code in (codes.INVARIANT_VIOLATED_INITIAL, codes.PROPERTY_VIOLATED_INITIAL)
+            initial = code in (Code.INVARIANT_VIOLATED_INITIAL, Code.PROPERTY_VIOLATED_INITIAL)
             head, _, state = text.partition("\n" if initial else _INITIAL_STATE)
             text = head if state else text
         yield Message(code, frame.severity, text, tuple(frame.inner))
@@ -208,8 +350,8 @@ def _initial_states(text: str) -> Event | None:
 
 
 _DECODERS: Final[dict[int, Callable[[str], Event | None]]] = {
-    **dict.fromkeys(codes.STATE_PRINT, read_state),
-    **dict.fromkeys(codes.PROGRESS, _progress),
-    **dict.fromkeys(codes.STATS, _stats),
-    **dict.fromkeys(codes.INITIAL_STATES, _initial_states),
+    **dict.fromkeys(Code.STATE_PRINT, read_state),
+    **dict.fromkeys(Code.PROGRESS, _progress),
+    **dict.fromkeys(Code.STATS, _stats),
+    **dict.fromkeys(Code.INITIAL_STATES, _initial_states),
 }

@@ -16,9 +16,8 @@ from enum import Enum
 from itertools import pairwise
 from typing import Any, Final
 
-from canvass.tlc import codes
-from canvass.tlc.convert import to_itf_trace
-from canvass.tlc.events import (
+from canvass.tlc.output import (
+    Code,
     Event,
     InitialStates,
     Message,
@@ -26,8 +25,10 @@ from canvass.tlc.events import (
     Progress,
     Severity,
     TraceState,
+    read_back,
+    violated_name,
 )
-from canvass.tlc.output import read_back, violated_name
+from canvass.tlc.values import to_itf_trace
 
 
 class Outcome(Enum):
@@ -64,6 +65,25 @@ _VIOLATIONS: Final = frozenset(
     {Outcome.SAFETY, Outcome.LIVENESS, Outcome.DEADLOCK, Outcome.ASSUMPTION, Outcome.ASSERTION}
 )
 
+VIOLATED: Final = " is violated"
+
+
+def claim_of(outcome: str, name: str | None, message: str) -> str:
+    """Give a violation in a few words.
+
+    Parameters
+    ----------
+    outcome
+        TLC's outcome; empty if unknown.
+    name
+        The violated property, or the one whose evaluation failed.
+    message
+        TLC's message; its first paragraph describes the violation if no property is violated.
+    """
+    if name and outcome != Outcome.EVALUATION_ERROR.value:
+        return f"{name}{VIOLATED}"
+    return " ".join(message.partition("\n\n")[0].split())
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -93,8 +113,13 @@ class Violation:
     loop: int | None = None
     stuttering: bool = False
 
+    @property
+    def claim(self) -> str:
+        """The violation in a few words."""
+        return claim_of(self.outcome.value, self.name, self.message)
+
     def to_itf(self, source: str | None = None) -> dict[str, Any]:
-        """Return the behaviour as an ITF document; see :func:`~canvass.tlc.convert.to_itf_trace`.
+        """Return the behaviour as an ITF document; see :func:`~canvass.tlc.values.to_itf_trace`.
 
         Raises
         ------
@@ -176,16 +201,16 @@ OUTPUT_LINES: Final = 400
 _BY_MESSAGE: Final = {
     code: outcome
     for outcome, found in (
-        (Outcome.EVALUATION_ERROR, codes.EVALUATION),
-        (Outcome.CONFIG_ERROR, codes.CONFIGURATION),
-        (Outcome.PARSE_ERROR, codes.PARSING),
-        (Outcome.STATE_SPACE_TOO_LARGE, codes.TOO_MANY_STATES),
-        (Outcome.SYSTEM_ERROR, codes.SYSTEM),
-        (Outcome.ASSUMPTION, codes.ASSUMPTION),
-        (Outcome.SAFETY, codes.SAFETY),
-        (Outcome.DEADLOCK, codes.DEADLOCK),
-        (Outcome.LIVENESS, codes.LIVENESS),
-        (Outcome.ASSERTION, codes.ASSERTION),
+        (Outcome.EVALUATION_ERROR, Code.EVALUATION),
+        (Outcome.CONFIG_ERROR, Code.CONFIGURATION),
+        (Outcome.PARSE_ERROR, Code.PARSING),
+        (Outcome.STATE_SPACE_TOO_LARGE, Code.TOO_MANY_STATES),
+        (Outcome.SYSTEM_ERROR, Code.SYSTEM),
+        (Outcome.ASSUMPTION, Code.ASSUMPTION),
+        (Outcome.SAFETY, Code.SAFETY),
+        (Outcome.DEADLOCK, Code.DEADLOCK),
+        (Outcome.LIVENESS, Code.LIVENESS),
+        (Outcome.ASSERTION, Code.ASSERTION),
     )
     for code in found
 }
@@ -195,7 +220,7 @@ _BY_EXIT: Final = {
     12: Outcome.SAFETY,
     13: Outcome.LIVENESS,
     14: Outcome.ASSERTION,
-    **dict.fromkeys(codes.EXIT_EVALUATION, Outcome.EVALUATION_ERROR),
+    **dict.fromkeys(Code.EXIT_EVALUATION, Outcome.EVALUATION_ERROR),
     150: Outcome.PARSE_ERROR,
     151: Outcome.CONFIG_ERROR,
     152: Outcome.STATE_SPACE_TOO_LARGE,
@@ -278,20 +303,20 @@ class ResultBuilder:
     def _message_of(self, message: Message) -> None:
         code, text = message.code, message.text
         states = len(self.violations[-1].states) if self.violations else 0
-        if code == codes.BACK_TO_STATE and states and (number := read_back(text)):
+        if code == Code.BACK_TO_STATE and states and (number := read_back(text)):
             self._extend(loop=number - 1)
-        elif code == codes.STUTTERING and states:
+        elif code == Code.STUTTERING and states:
             self._extend(stuttering=True, loop=states - 1)
-        elif code == codes.DEPTH and (found := _DEPTH.match(text)):
+        elif code == Code.DEPTH and (found := _DEPTH.match(text)):
             self._set(depth=int(found[1].replace(",", "")))
-        elif code == codes.VERSION and (found := _BANNER.match(text)):
+        elif code == Code.VERSION and (found := _BANNER.match(text)):
             self._set(tlc_version=found[1])
-        elif code in codes.MODE_CHECK or code == codes.MODE_SIMULATE:
-            self._simulation = code == codes.MODE_SIMULATE
+        elif code in Code.MODE_CHECK or code == Code.MODE_SIMULATE:
+            self._simulation = code == Code.MODE_SIMULATE
             self._set(seed=int(found[1]) if (found := _SEED.search(text)) else None)
-        elif code == codes.SUCCESS:
+        elif code == Code.SUCCESS:
             self._claims_success = True
-        elif code == codes.FINISHED:
+        elif code == Code.FINISHED:
             self._finished = True
         elif message.severity in (Severity.ERROR, Severity.BUG):
             self._error(message)
@@ -305,16 +330,16 @@ class ResultBuilder:
         self.violations[-1] = replace(self.violations[-1], **changes)  # type: ignore[arg-type]
 
     def _error(self, message: Message) -> None:
-        if message.code in codes.INTRODUCTIONS:
+        if message.code in Code.INTRODUCTIONS:
             return
         text = _EXCEPTION.sub("", message.text, count=1).strip()
         found = (*message.inner, message.code)
         # TLC 2.15 may report these two errors as an exception of the specification.
-        if message.code == codes.STACK_OVERFLOW or _STACK_OVERFLOW in text[:200]:
-            found = (codes.STACK_OVERFLOW,)
+        if message.code == Code.STACK_OVERFLOW or _STACK_OVERFLOW in text[:200]:
+            found = (Code.STACK_OVERFLOW,)
             text = f"{_STACK_HINT}\n\n{text}"
-        elif message.code in codes.OUT_OF_MEMORY or _HEAP_EXHAUSTED.search(text[:200]):
-            found = (min(codes.OUT_OF_MEMORY),)
+        elif message.code in Code.OUT_OF_MEMORY or _HEAP_EXHAUSTED.search(text[:200]):
+            found = (min(Code.OUT_OF_MEMORY),)
             text = f"{_HEAP_HINT}\n\n{text}"
         outcome = next(
             (_BY_MESSAGE[code] for code in found if code in _BY_MESSAGE), Outcome.UNKNOWN
@@ -409,7 +434,7 @@ class ResultBuilder:
         if exit_code not in _BY_EXIT:
             # With unknown arguments TLC's exit code is 1.
             return reported if reported is Outcome.SYSTEM_ERROR else Outcome.UNKNOWN
-        if exit_code in codes.EXIT_EVALUATION and reported is Outcome.CONFIG_ERROR:
+        if exit_code in Code.EXIT_EVALUATION and reported is Outcome.CONFIG_ERROR:
             # TLC has one message for an undefined name in the configuration and in an evaluation.
             return Outcome.EVALUATION_ERROR
         return _BY_EXIT[exit_code] if reported is Outcome.UNKNOWN else reported

@@ -109,20 +109,6 @@ export interface ElectionReport {
   readonly sentence: Sentence;
 }
 
-/** One line of a member's log. */
-export interface Evidence {
-  readonly file: string;
-  readonly line: number;
-  readonly memberId: number;
-  readonly timeNs: number;
-}
-
-/** A statement and the lines that show it; at least one. */
-export interface Sentence {
-  readonly text: string;
-  readonly evidence: readonly Evidence[];
-}
-
 /** A term, and the member that led it. */
 export interface Leadership {
   readonly leadershipTermId: number;
@@ -191,6 +177,20 @@ export interface StuckReport {
   readonly guard: string;
   readonly page: string;
   readonly sentences: readonly Sentence[];
+}
+
+/** One line of a member's log. */
+export interface Evidence {
+  readonly file: string;
+  readonly line: number;
+  readonly memberId: number;
+  readonly timeNs: number;
+}
+
+/** A statement and the lines that show it; at least one. */
+export interface Sentence {
+  readonly text: string;
+  readonly evidence: readonly Evidence[];
 }
 
 /** A message between two lanes. */
