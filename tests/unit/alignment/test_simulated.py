@@ -167,6 +167,7 @@ HARD = {
     "what is recorded before an error and shown long after": ("everything-fails", 8, 5, 1_500),
     "snapshots that members take while they replay": ("few-requests", 18, 3, 2_500),
     "a commit position that comes long before the log": ("late-ends", 306, 5, 2_000),
+    "a commit position before the end of a catch-up": ("late-requests", 910_001, 5, 1_500),
 }
 
 

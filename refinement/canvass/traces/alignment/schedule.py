@@ -272,7 +272,8 @@ class Schedule(DrivenCluster):
         """Whether a leader should wait before it commits a position and sends it.
 
         It waits if no quorum has reported the position in its term, and the leader's next line is
-        earlier than the line of the receiver.
+        earlier than the line of the receiver. It does not wait if its next step sends a message
+        that the receiver has after this one.
         """
         s = live.state
         return (
@@ -283,6 +284,18 @@ class Schedule(DrivenCluster):
             and head.latest // SLOTS > live.frontier
             and self._next_line_ns(live) < self.windows[j].next_line_ns[head.step]
             and not is_reported_by_quorum(live.member_id, s, m.log_position)
+            and not self._overtakes(live, j, head)
+        )
+
+    def _overtakes(self, live: DrivenMember, j: int, head: Receipt) -> bool:
+        """Whether the next step of a member sends a message that comes after the next message of
+        its channel to ``j``.
+        """
+        step, channel = live.next_step(), self._channels[live.member_id, j]
+        taken = step and live.windows.moves.take(live.state, step.action, step.given)
+        return any(
+            send.to == j and not head.accepts(send.message) and channel.pending(type(send.message))
+            for send in (taken.sends if taken else ())
         )
 
     def _take(self, live: DrivenMember, step: PathStep) -> None:
