@@ -31,8 +31,7 @@ from canvass.cluster.predicates import BALLOT_OPEN
 from canvass.cluster.transitions import persistent_member
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node, resumption
-from canvass.services.service import Application, ClientSession, Cluster, ExactlyOnce
-from canvass.services.service import Counter as CounterApplication
+from canvass.services.service import Application, ClientSession, Cluster, Counter, ExactlyOnce
 from canvass.simulation.events import CLIENTS, CONSENSUS, LOG, Events, Monitors, Network
 from canvass.simulation.options import rng_of
 from canvass.transport.messages import Egress, Ingress, StreamMessage, format_endpoints
@@ -448,9 +447,7 @@ class SimulatedMember:
         archive = Archive(self.storage, SEGMENT_LENGTH)
         self._resume(archive)
         self.services = [
-            WatchedService(
-                CounterApplication(), number, self._cluster.monitors.look_at_message, events.find
-            )
+            WatchedService(Counter(), number, self._cluster.monitors.look_at_message, events.find)
             for number in range(options.service_count)
         ]
         timeout_ms = 3 * options.timing.leader_heartbeat_timeout_ns // 1_000_000

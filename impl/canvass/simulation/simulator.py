@@ -27,7 +27,7 @@ from canvass.simulation.faults import FaultInjector
 from canvass.simulation.options import FAULT_TIMEOUTS, Options, liveness_limit_ns
 
 
-def stays_out(s: Member, leader_term: int) -> bool:
+def _stays_out(s: Member, leader_term: int) -> bool:
     """Whether a member canvasses with a candidate term above the leader's term (hardening HZ3)."""
     canvasses = s.election_state is ElectionState.CANVASS
     return canvasses and s.candidate_term_id > leader_term >= 0
@@ -45,7 +45,7 @@ def _reason(s: Member, leader_term: int, highest_candidate_term: int) -> str:
             return f"{name}: has processed more than it has recorded (L-D)"
         case ElectionState.CANVASS if s.log_leadership_term_id > leader_term >= 0:
             return f"{name}: its log term is above the leader's, who does not answer (L-C)"
-        case _ if stays_out(s, leader_term):
+        case _ if _stays_out(s, leader_term):
             return f"{name}: its candidate term is above the leader's term (hardening HZ3)"
         case ElectionState.FOLLOWER_CATCHUP if s.recorded_position > s.commit_position:
             return f"{name}: has recorded more than it knows to be committed"
@@ -194,7 +194,7 @@ class Healing:
         if leader is None or not rules.is_hardened("HZ3"):
             return ()
         term = leader.state.module_leadership_term_id
-        out = [member for member in self._cluster.members if stays_out(member.state, term)]
+        out = [member for member in self._cluster.members if _stays_out(member.state, term)]
         serving = [member for member in self._cluster.members if member not in out]
         if not is_quorum(len(serving), rules.member_count) or not self._agree(serving):
             return ()

@@ -77,7 +77,7 @@ class LineCounts:
     overlap
         File and line of the first line that shows two members with the same id at the same time.
     framings
-        The framings of its files (`framing.FRAMINGS`).
+        The framings of its files (`line.FRAMINGS`).
     """
 
     members: dict[int, tuple[int, int]] = field(default_factory=dict)

@@ -39,7 +39,7 @@ from canvass.traces.aeron_log.records import (
 )
 from canvass.traces.schema import MAX_INT, MAX_LINE_BYTES, MIN_INT
 
-MAX_SHOWN: Final = 120
+_MAX_SHOWN: Final = 120
 """Characters of a line that a message repeats; enough to recognise it, short enough for a terminal.
 """
 
@@ -59,15 +59,15 @@ class OpenQuote(LineProblem):
 
 def shown(text: str) -> str:
     """Text of a log, quoted, escaped and shortened, so that it is safe to print."""
-    return ascii(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "...")
+    return ascii(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "...")
 
 
-NS_PER_S: Final = 1_000_000_000
+_NS_PER_S: Final = 1_000_000_000
 _BEFORE: Final = len(ClusterEvent.__struct_fields__)
 """The number of fields of a record before those of its event."""
-TRUNCATED_SUFFIX: Final = " (truncated)"
+_TRUNCATED_SUFFIX: Final = " (truncated)"
 
-STAMP: Final = re.compile(r"\[(-?[0-9]{1,10})\.(-?[0-9]{1,9})\] ")
+_STAMP: Final = re.compile(r"\[(-?[0-9]{1,10})\.(-?[0-9]{1,9})\] ")
 """The monotonic stamp at the beginning of a line."""
 _LENGTHS: Final = re.compile(r"(?: \[[0-9]{1,10}/[0-9]{1,10}\])?:?(?= |$)")
 _TRANSITION: Final = re.compile(r"([A-Za-z][A-Za-z0-9_]*) -> ([A-Za-z][A-Za-z0-9_]*)(?= |$)")
@@ -87,7 +87,7 @@ def stamp_of(line: str) -> tuple[int, int] | None:
     Java's division rounds towards zero. So a negative clock prints a negative fraction, which is
     not padded.
     """
-    match = STAMP.match(line)
+    match = _STAMP.match(line)
     if match is None:
         return None
     seconds, fraction = match.groups()
@@ -95,7 +95,7 @@ def stamp_of(line: str) -> tuple[int, int] | None:
         return None
     nanos = abs(int(fraction))
     negative = seconds[0] == "-" or fraction[0] == "-"
-    time_ns = abs(int(seconds)) * NS_PER_S + nanos
+    time_ns = abs(int(seconds)) * _NS_PER_S + nanos
     return (-time_ns if negative else time_ns), match.end()
 
 
@@ -187,8 +187,8 @@ class ClusterLineParser:
         stamp = stamp_of(line)
         if stamp is None:
             raise LineProblem(1, "no monotonic stamp of seconds and nine digits")
-        cut = line.endswith(TRUNCATED_SUFFIX)
-        text = line[: -len(TRUNCATED_SUFFIX)] if cut else line
+        cut = line.endswith(_TRUNCATED_SUFFIX)
+        text = line[: -len(_TRUNCATED_SUFFIX)] if cut else line
         start = stamp[1] + len("CLUSTER: ") + len(self.name)
         lengths = _LENGTHS.match(text, start)
         try:
@@ -395,7 +395,7 @@ _SYSLOG: Final = re.compile(
     r"(?:[A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8}|[0-9T:.Z+-]{19,40}) \S+ [^\s:]+(?:\[[0-9]+\])?: (.*)",
     re.DOTALL,
 )
-_PREFIX: Final = re.compile(rf"(?:.{{0,400}}?[\s>|:-])?({STAMP.pattern}.*)", re.DOTALL)
+_PREFIX: Final = re.compile(rf"(?:.{{0,400}}?[\s>|:-])?({_STAMP.pattern}.*)", re.DOTALL)
 
 
 class _Json(msgspec.Struct):
@@ -463,7 +463,7 @@ class Framing:
         """The whole text up to a line; empty if the next line continues it."""
         found = self._take(line)
         if found is None:
-            stamp = STAMP.search(line)
+            stamp = _STAMP.search(line)
             found = line[stamp.start() if stamp else 0 :], False
         text, is_part = self.part + found[0], found[1] and len(self.part) < MAX_LINE_BYTES
         self.part = text if is_part else ""
