@@ -1,6 +1,7 @@
 """A state graph for other tools: Graphviz, networkx, and all that read Parquet.
 
-The Parquet is plain, for DuckDB, polars, pandas or Spark: variables are typed columns.
+The Parquet is plain, for DuckDB, polars, pandas or Spark: variables are typed columns. It is written
+and read without SciPy and networkx, which the other two need.
 
 ``states.parquet``: ``_row``, ``_id``, ``_initial``, ``_expanded``, and the variables.
 ``edges.parquet``: ``edge``, ``source`` and ``target`` (rows of states), ``action``; also
@@ -27,17 +28,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
-import networkx as nx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from canvass.graph import GraphError
 from canvass.graph.folders import EDGES_FILE, STATES_FILE, made_aside, need_place
-from canvass.graph.queries import arrows_among
 from canvass.graph.view import StateGraph
 from canvass.tlc.values import (
     Function,
@@ -49,6 +48,9 @@ from canvass.tlc.values import (
     parse_value,
 )
 
+if TYPE_CHECKING:
+    import networkx as nx
+
 _MAX_NETWORKX_EDGES: Final = 1_000_000
 _SHORT: Final = 12
 """Digits of an id in a label."""
@@ -59,6 +61,8 @@ def to_dot(graph: StateGraph, rows: Iterable[int]) -> str:
 
     A state is labelled by its election state, if it has one, and by the beginning of its id.
     """
+    from canvass.graph.queries import arrows_among
+
     initial = set(graph.initial.tolist())
     lines = [f"digraph {_dot(graph.title)} {{", "  node [shape=box];"]
     chosen = np.unique(np.array(list(rows), dtype=np.int32))
@@ -102,6 +106,8 @@ def to_networkx(graph: StateGraph, *, limit: int = _MAX_NETWORKX_EDGES) -> nx.Mu
     GraphError
         If there are more edges than the limit.
     """
+    import networkx as nx
+
     count = len(graph.out.ends)
     if max(count, graph.state_count) > limit:
         raise GraphError(

@@ -450,13 +450,11 @@ def export(
 
     Exit code 1: there is no state where EXPR holds; nothing is written.
     """
-    from canvass.graph.export import to_dot
+    from canvass.graph.export import to_dot, write_parquet
     from canvass.graph.open import open_view
 
     opened = open_view(graph)
     if form is ExportFormat.PARQUET:
-        from canvass.graph.export import write_parquet
-
         if out is None:
             raise CommandError("--format parquet makes a folder: name a new one with --out")
         if where is not None:
