@@ -14,6 +14,7 @@ from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import NULL_VALUE, Message, RequestVote, Vote
 from canvass.conformance.findings import DivergenceClass
 from canvass.simulation.options import Options
+from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import LogRecord, ProcessStart
 from canvass.traces.alignment.driven_member import RunStep
 from canvass.traces.alignment.importer import EXPLAINED
@@ -169,6 +170,17 @@ HARD = {
     "a commit position that comes long before the log": ("late-ends", 306, 5, 2_000),
     "a commit position before the end of a catch-up": ("late-requests", 910_001, 5, 1_500),
 }
+
+
+@pytest.mark.parametrize("seed", [910_001, 910_003])
+def test_announcements_that_answer_an_election_before_come_late(seed: int) -> None:
+    """With the events of production, no line shows how often a member has canvassed."""
+    silent = (records.CanvassPosition, records.AppendPosition, records.CommitPosition)
+    logs = simulate(options_of("late-requests", seed, 3, 1_500)).lines
+    seen = {i: [one for one in lines if not isinstance(one, silent)] for i, lines in logs.items()}
+    found = align_logs(logs_of_nodes(seen)).found
+
+    assert (found.gaps, found.false_lines, found.stopped) == ([], [], [])
 
 
 @pytest.mark.night

@@ -511,15 +511,18 @@ class DrivenCluster:
         """The number of answers of a kind that a member has still to receive in its process.
 
         Each of them answers a message that the member sends before it leaves its election state. So
-        answers after its return to that state are not counted.
+        answers after its return to that state are not counted, unless its log is then of another
+        term: an announcement names the term of the log that it answers.
         """
-        count = 0
+        count, own = 0, live.state.log_leadership_term_id
         for step in live.windows.steps[live.frontier + 1 :]:
+            s, m = step.state, step.given.message
+            is_back = s.election_state is live.state.election_state
             if step.action == PROCESS_END:
                 break
-            if count and step.state.election_state is live.state.election_state:
+            if count and is_back and s.log_leadership_term_id == own:
                 break
-            count += isinstance(step.given.message, kind)
+            count += isinstance(m, kind) and getattr(m, "log_leadership_term_id", own) == own
         return count
 
     def _can_record(self, live: DrivenMember, position: int) -> bool:
