@@ -1,7 +1,7 @@
 """A state graph for other tools: Graphviz, networkx, and all that read Parquet.
 
-The Parquet is plain, for DuckDB, polars, pandas or Spark: variables are typed columns. It is written
-and read without SciPy and networkx, which the other two need.
+The Parquet is plain, for DuckDB, polars, pandas or Spark: variables are typed columns. It is
+written and read without SciPy and networkx, which the other two need.
 
 ``states.parquet``: ``_row``, ``_id``, ``_initial``, ``_expanded``, and the variables.
 ``edges.parquet``: ``edge``, ``source`` and ``target`` (rows of states), ``action``; also
