@@ -22,8 +22,7 @@ from canvass.models.model_run import Settings, Standing, run_model
 from canvass.spec.files import find_file, module_folders, spec_root
 from canvass.spec.manifest import load_manifest
 from canvass.steps.oracle import constants_of
-from canvass.tlc.dump import DumpEdge, read_dump
-from canvass.tlc.output import Event, UserOutput
+from canvass.tlc.output import DumpEdge, Event, UserOutput, read_dump
 from canvass.tlc.runner import check
 from support.findings import config_of
 from support.spec_branches import Branch, hit_by, mark

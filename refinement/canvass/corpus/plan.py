@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from canvass.cluster.messages import Record
 from canvass.corpus.storage import Entry, Place, absolute, entry_of, place_of, tree
 from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
@@ -73,6 +74,14 @@ class Unit(Struct, frozen=True):
     def place(self) -> Place:
         """Its path or URL."""
         return place_of(self.path)
+
+
+class EarlierUnit(Record, frozen=True):
+    """An unchanged unit with runs that did not conform when they were verified."""
+
+    source: str
+    verdicts: dict[str, int]
+    """Its runs by verdict."""
 
 
 def list_units(corpora: Iterable[Place]) -> list[Unit]:

@@ -24,6 +24,7 @@ from canvass.cluster.messages import Record
 from canvass.conformance.findings import EXIT_CODES, Verdict, step_name
 from canvass.conformance.findings import exit_code as worst_of
 from canvass.conformance.report import environment, natural, page
+from canvass.corpus.plan import EarlierUnit
 from canvass.traces.errors import counted
 from canvass.version import VERSION
 
@@ -81,14 +82,6 @@ class DivergenceClassSummary(Record, frozen=True):
     def identity(self) -> Identity:
         """Its kind, by which it is looked up in an earlier report."""
         return self.divergence_class, self.name
-
-
-class EarlierUnit(Record, frozen=True):
-    """An unchanged unit with runs that did not conform when they were verified."""
-
-    source: str
-    verdicts: dict[str, int]
-    """Its runs by verdict."""
 
 
 class Summary(Record, frozen=True, kw_only=True):

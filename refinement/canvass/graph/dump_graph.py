@@ -48,9 +48,8 @@ from canvass.graph.values import Columns, Interner, ValueTable, tree_of
 from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
 from canvass.spec.files import modules_of
 from canvass.tlc.config import TlcConfig
-from canvass.tlc.dump import DumpEdge, DumpState, read_dump
 from canvass.tlc.errors import TlaValueError, TlcError
-from canvass.tlc.output import Event
+from canvass.tlc.output import DumpEdge, DumpState, Event, read_dump
 from canvass.tlc.programs import Jar, find_jar
 from canvass.tlc.results import CheckResult, Outcome
 from canvass.tlc.runner import TlcOptions, run

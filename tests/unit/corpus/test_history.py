@@ -17,9 +17,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from canvass import conformance
-from canvass.corpus import history, storage
-from canvass.corpus.history import DECIDING, History, Stamp, checker_version, make_stamp
-from canvass.corpus.job import TABLES, CorpusJob, ProcessEngine
+from canvass.corpus import job as corpus_job
+from canvass.corpus import storage
+from canvass.corpus.job import (
+    DECIDING,
+    TABLES,
+    CorpusJob,
+    History,
+    ProcessEngine,
+    Stamp,
+    checker_version,
+    make_stamp,
+)
 from canvass.corpus.plan import Unit, list_units
 from canvass.corpus.report import empty_summary
 from canvass.corpus.storage import StorageError, place_of
@@ -188,7 +197,7 @@ def test_a_driver_that_dies_at_any_change_leaves_each_verification_once(
         tables = tmp_path / str(changes)
         mortal = Mortal(changes)
         with monkeypatch.context() as patch:
-            patch.setattr(history, "clear", mortal.around(storage.clear))
+            patch.setattr(corpus_job, "clear", mortal.around(storage.clear))
             patch.setattr(pq, "write_table", mortal.around(pq.write_table))
             with pytest.raises(Killed):
                 verify_once(History(tables), corpus, cache, NOW)

@@ -17,9 +17,9 @@ from canvass.conformance.findings import (
     Verdict,
     reason_text,
 )
+from canvass.corpus.plan import EarlierUnit
 from canvass.corpus.report import (
     BadSummary,
-    EarlierUnit,
     Listed,
     empty_summary,
     exit_code,

@@ -17,7 +17,7 @@ from canvass.graph.dump_graph import import_dump
 from canvass.graph.open import open_view
 from canvass.graph.values import Interner, ValueTable
 from canvass.tlc.config import from_python
-from canvass.tlc.dump import DumpEdge, DumpState, read_dump
+from canvass.tlc.output import DumpEdge, DumpState, read_dump
 from canvass.tlc.values import ModelValue, Value, format_value, parse_state, sort_key
 from support.examples import examples
 from support.state_graphs import dot_text, numbered, view_of

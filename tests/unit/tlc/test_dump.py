@@ -8,8 +8,8 @@ from time import process_time
 
 import pytest
 
-from canvass.tlc.dump import DumpEdge, DumpState, read_dump
 from canvass.tlc.errors import DumpError
+from canvass.tlc.output import DumpEdge, DumpState, read_dump
 from canvass.tlc.values import Function, ModelValue, format_value, parse_state
 from support.tlc_cases import FIXTURES
 

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from canvass.tlc.config import TlcConfig, from_python, given
-from canvass.tlc.dump import DumpEdge, DumpState, read_dump
 from canvass.tlc.errors import ConfigError, JarError, JavaError, OptionError, RunError
-from canvass.tlc.output import Event, InitialStates
+from canvass.tlc.output import DumpEdge, DumpState, Event, InitialStates, read_dump
 from canvass.tlc.programs import find_java
 from canvass.tlc.results import CheckResult, Outcome
 from canvass.tlc.runner import SHORT_RUN, TlcOptions, check, run

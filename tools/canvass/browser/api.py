@@ -16,7 +16,6 @@ from canvass.conformance.diagnose import Difference, Operator
 from canvass.conformance.findings import Divergence
 from canvass.corpus.report import (  # noqa: F401 - for the page's types
     DivergenceClassSummary,
-    EarlierUnit,
     Listed,
     Summary,
 )

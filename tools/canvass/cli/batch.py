@@ -179,9 +179,15 @@ def _verify_due(request: _Request) -> tuple[Summary, set[Identity] | None]:
     """
     from datetime import UTC, datetime
 
-    from canvass.corpus.history import History, checker_version, make_stamp
-    from canvass.corpus.job import REPORT_TABLES, make_results_folder
-    from canvass.corpus.report import EarlierUnit, empty_summary, summarise
+    from canvass.corpus.job import (
+        REPORT_TABLES,
+        History,
+        checker_version,
+        make_results_folder,
+        make_stamp,
+    )
+    from canvass.corpus.plan import EarlierUnit
+    from canvass.corpus.report import empty_summary, summarise
     from canvass.steps.answers import spec_digest
 
     due, earlier, known = _list_corpora(request), list[EarlierUnit](), None
