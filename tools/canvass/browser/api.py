@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType, field
 from canvass.cluster.messages import Record
 from canvass.conformance.diagnose import Difference, Operator
 from canvass.conformance.findings import Divergence
+from canvass.corpus.plan import EarlierUnit  # noqa: F401 - for the page's types
 from canvass.corpus.report import (  # noqa: F401 - for the page's types
     DivergenceClassSummary,
     Listed,

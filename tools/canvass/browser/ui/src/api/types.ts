@@ -37,6 +37,12 @@ export interface Divergence {
   readonly rank: number;
 }
 
+/** An unchanged unit with runs that did not conform when they were verified. */
+export interface EarlierUnit {
+  readonly source: string;
+  readonly verdicts: { readonly [name: string]: number };
+}
+
 /** The divergences of one kind: one class, at one action or property. */
 export interface DivergenceClassSummary {
   readonly divergenceClass: string;
@@ -48,12 +54,6 @@ export interface DivergenceClassSummary {
   readonly exampleMemberId: number;
   readonly exampleStep: number;
   readonly exampleReason: string;
-}
-
-/** An unchanged unit with runs that did not conform when they were verified. */
-export interface EarlierUnit {
-  readonly source: string;
-  readonly verdicts: { readonly [name: string]: number };
 }
 
 /** A run that does not conform, or a malformed unit. */
