@@ -27,15 +27,7 @@ from canvass.traces.ndjson import BLOCK_BYTES, EventReader, open_stream
 from canvass.traces.parquet import DatasetFile, column_problems, write_dataset
 from canvass.traces.recorder import StreamRecorder
 from canvass.traces.run import Corpus, RunFolder
-from canvass.traces.schema import (
-    Event,
-    Input,
-    Run,
-    Send,
-    encode,
-    encode_lines,
-    to_core_input,
-)
+from canvass.traces.schema import Event, Input, Run, Send, encode, encode_lines, to_core_input
 
 ROUNDS = 5
 RUN = Run("canvass.run/1", "bench", "1.50", 3)

@@ -10,12 +10,7 @@ from canvass.conformance.findings import DivergenceClass, RunVerdict, Verdict
 from canvass.conformance.verify import check_units
 from canvass.selftest.runs import CoreThenOracle
 from canvass.steps.answers import StepLookup
-from support.scenario_runs import (
-    RecordedScenario,
-    record_scenario,
-    run_id_of,
-    scenario_files,
-)
+from support.scenario_runs import RecordedScenario, record_scenario, run_id_of, scenario_files
 
 
 @dataclass(frozen=True)

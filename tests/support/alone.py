@@ -15,12 +15,7 @@ from canvass.log.entries import ClusterActionRequest, SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.module_state import ControlToggle
 from canvass.node.node import Node
-from canvass.services.service import (
-    REQUEST,
-    Application,
-    Counter,
-    ExactlyOnce,
-)
+from canvass.services.service import REQUEST, Application, Counter, ExactlyOnce
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
     Egress,

@@ -21,11 +21,7 @@ from numpy.typing import NDArray
 from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.comparison import RECORDING_LOG, field_names, reviewed_classes
 from canvass.aeron_driver.drivable import GraphSteps, Requests, Rows
-from canvass.aeron_driver.driving import (
-    Outcomes,
-    Steps,
-    joined,
-)
+from canvass.aeron_driver.driving import Outcomes, Steps, joined
 from canvass.graph.artifact import Graph
 from canvass.steps.kernel import Status, StepColumns, canonical_keys, hash_cells, rules_digest
 from canvass.traces.schema import LOG_COLUMNS, MEMBER_COLUMNS, MESSAGE_COLUMNS, NONE, STATE_COLUMNS

@@ -22,14 +22,7 @@ from canvass.cluster.effects import (
 )
 from canvass.cluster.election_follower import follower_ready
 from canvass.cluster.election_leader import leader_ready
-from canvass.cluster.member import (
-    ElectionState,
-    Input,
-    Member,
-    MemberRecord,
-    ModuleState,
-    Role,
-)
+from canvass.cluster.member import ElectionState, Input, Member, MemberRecord, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE, CanvassPosition, RequestVote
 from canvass.cluster.predicates import (
     in_election,

@@ -38,11 +38,7 @@ from canvass.cluster.replication import (
     note_own_position,
 )
 from canvass.cluster.rules import Rules
-from canvass.cluster.transitions import (
-    election_complete,
-    open_term,
-    update_member_log_position,
-)
+from canvass.cluster.transitions import election_complete, open_term, update_member_log_position
 
 
 def _publish_leadership(

@@ -47,12 +47,7 @@ from canvass.cluster.predicates import (
 )
 from canvass.cluster.recording_log import NO_TERM_ENTRY, commit_log_position, find_term_entry
 from canvass.cluster.rules import Rules
-from canvass.cluster.transitions import (
-    advance_commit,
-    disk,
-    open_term,
-    with_record,
-)
+from canvass.cluster.transitions import advance_commit, disk, open_term, with_record
 
 
 def note_own_position(i: int, s: Member, own: int) -> Member:

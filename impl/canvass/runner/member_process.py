@@ -31,13 +31,7 @@ from canvass.cluster.rules import Rules
 from canvass.node.consensus_module import SESSION_TIMEOUT_MS, NodeSettings
 from canvass.node.module_state import ControlToggle
 from canvass.node.node import Node, resumption
-from canvass.runner.configuration import (
-    MARK_FILE,
-    Mark,
-    MemberConfig,
-    MemberStatus,
-    read_config,
-)
+from canvass.runner.configuration import MARK_FILE, Mark, MemberConfig, MemberStatus, read_config
 from canvass.services.service import ClusteredService, Counter, ExactlyOnce
 from canvass.traces.recorder import RunRecorder, StreamRecorder
 from canvass.traces.schema import MAX_LINE_BYTES, Event, Run

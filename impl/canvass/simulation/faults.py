@@ -12,21 +12,9 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from canvass.archive.memory import SECTOR, MemoryStorage
-from canvass.archive.recording import (
-    Frame,
-    chained,
-    decode_frame,
-    segment_name,
-    segment_starts,
-)
+from canvass.archive.recording import Frame, chained, decode_frame, segment_name, segment_starts
 from canvass.node.module_state import ControlToggle
-from canvass.simulation.cluster import (
-    DISK_BYTES,
-    Crash,
-    Moment,
-    SimulatedCluster,
-    SimulatedMember,
-)
+from canvass.simulation.cluster import DISK_BYTES, Crash, Moment, SimulatedCluster, SimulatedMember
 from canvass.simulation.events import CONSENSUS, LOG, STREAMS, Cut
 from canvass.simulation.options import rng_of
 

@@ -29,12 +29,7 @@ from canvass.conformance.findings import Choice, TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import EventColumns, Ints, join
 from canvass.traces.schema import INPUT_INDEX, MESSAGE_INDEX, STATE_ENUMS, STATE_INDEX, Run, Source
-from canvass.traces.timeouts import (
-    ELECTION,
-    HEARTBEAT_TIMEOUT,
-    STARTUP_CANVASS,
-    timeouts_of,
-)
+from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS, timeouts_of
 
 Flags = NDArray[np.bool_]
 

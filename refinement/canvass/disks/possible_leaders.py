@@ -22,15 +22,7 @@ from canvass.cluster.transitions import persistent_member
 from canvass.disks.comparison import Comparison, Proof
 from canvass.disks.disk import MemberDisk
 from canvass.simulation.simulator import reasons
-from canvass.simulation.world import (
-    Log,
-    Segment,
-    World,
-    agreement,
-    append,
-    length,
-    segment_at,
-)
+from canvass.simulation.world import Log, Segment, World, agreement, append, length, segment_at
 
 MAX_MEMBERS: Final = 7
 """The largest cluster of which all quorums are tried. Of larger ones, only the smallest quorums and

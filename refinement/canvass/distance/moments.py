@@ -26,15 +26,7 @@ from canvass.disks.soundness import check, reason_not_to_start
 from canvass.disks.verdict import assess, load_disks
 from canvass.distance.search import Moment
 from canvass.lanes.drawing import RunLanes
-from canvass.simulation.world import (
-    Log,
-    Segment,
-    agreement,
-    append,
-    copy,
-    cut,
-    length,
-)
+from canvass.simulation.world import Log, Segment, agreement, append, copy, cut, length
 from canvass.traces.columns import member_of, message_of
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import (

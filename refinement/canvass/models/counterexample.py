@@ -18,12 +18,7 @@ from msgspec.structs import replace
 
 from canvass.graph.values import tree_of
 from canvass.lanes.diagram import Line, TextLanes
-from canvass.lanes.drawing import (
-    beginning,
-    cluster_diagram,
-    is_cluster,
-    message_text,
-)
+from canvass.lanes.drawing import beginning, cluster_diagram, is_cluster, message_text
 from canvass.models import ModelError
 from canvass.spec.files import find_definition
 from canvass.tlc.counterexample import (

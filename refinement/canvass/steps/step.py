@@ -21,14 +21,7 @@ from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
 from canvass.cluster.rules import Rules
 from canvass.steps.action_fields import Regime, tables
-from canvass.steps.kernel import (
-    Status,
-    StepColumns,
-    canonical_keys,
-    impossible,
-    rank,
-    regime_of,
-)
+from canvass.steps.kernel import Status, StepColumns, canonical_keys, impossible, rank, regime_of
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.columns import (
     Ints,

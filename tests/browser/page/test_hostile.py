@@ -15,11 +15,7 @@ from playwright.sync_api import expect
 from canvass.browser.app import page_files
 from support.browse import Asked, serving
 from support.hostile_texts import PAYLOADS, PLAIN
-from support.page_material import (
-    write_counterexample,
-    write_report,
-    write_strange_counterexample,
-)
+from support.page_material import write_counterexample, write_report, write_strange_counterexample
 
 from .conftest import PROBES, Open
 

@@ -9,12 +9,7 @@ from pathlib import Path
 import pytest
 
 from canvass.aeron_driver import DriverError, driver
-from canvass.aeron_driver.driver import (
-    ClassPath,
-    compile_driver,
-    first_error,
-    without_final,
-)
+from canvass.aeron_driver.driver import ClassPath, compile_driver, first_error, without_final
 from canvass.tlc.programs import Java
 
 AGENT = "io/aeron/cluster/ConsensusModuleAgent.class"

@@ -10,13 +10,7 @@ import pytest
 
 from canvass.cluster.messages import wire_name
 from canvass.traces.aeron_log import records as r
-from canvass.traces.aeron_log.event_types import (
-    EVENT_TYPES,
-    NAMED,
-    ROW_OF,
-    Release,
-    parse_release,
-)
+from canvass.traces.aeron_log.event_types import EVENT_TYPES, NAMED, ROW_OF, Release, parse_release
 from canvass.traces.aeron_log.releases import events_named, log_vocabulary
 from support.aeron_lines import read, text
 from support.aeron_runs import FINDING, RELEASES, read_cluster

@@ -10,12 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.traces.alignment.importer import (
-    ImportSummary,
-    import_clusters,
-    import_logs,
-    run_id_of,
-)
+from canvass.traces.alignment.importer import ImportSummary, import_clusters, import_logs, run_id_of
 from canvass.traces.schema import RUN_ID_PATTERN
 from support.aeron_runs import SAMPLES, lines_of, write_logs
 from support.checked_runs import checked

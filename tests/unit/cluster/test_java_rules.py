@@ -25,12 +25,7 @@ from canvass.cluster.member import (
     Role,
     TermEntry,
 )
-from canvass.cluster.messages import (
-    AppendPosition,
-    CommitPosition,
-    Message,
-    NewLeadershipTerm,
-)
+from canvass.cluster.messages import AppendPosition, CommitPosition, Message, NewLeadershipTerm
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 

@@ -13,11 +13,7 @@ import pytest
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.findings import Verdict
-from canvass.conformance.verify import (
-    check_units,
-    make_lookup,
-    read_and_check,
-)
+from canvass.conformance.verify import check_units, make_lookup, read_and_check
 from canvass.graph import GraphError
 from canvass.graph.artifact import Counts, GraphRules, Manifest
 from canvass.graph.folders import write_manifest

@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.findings import (
-    LOG_STREAM,
-    MESSAGE_CAUSALITY,
-    Divergence,
-    DivergenceClass,
-)
+from canvass.conformance.findings import LOG_STREAM, MESSAGE_CAUSALITY, Divergence, DivergenceClass
 from canvass.conformance.tlc_engine import (
     EngineError,
     Stream,

@@ -9,12 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from canvass.corpus.data_source import (
-    EventsReader,
-    log_lines,
-    partition_values,
-    row_schema,
-)
+from canvass.corpus.data_source import EventsReader, log_lines, partition_values, row_schema
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.traces.aeron_log.source import AeronLogError
 from canvass.traces.parquet import write_dataset

@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 from canvass.cluster.core import step
-from canvass.cluster.member import (
-    NO_INPUT,
-    NULL_RECORD,
-    ElectionState,
-    Member,
-    ModuleState,
-    Role,
-)
+from canvass.cluster.member import NO_INPUT, NULL_RECORD, ElectionState, Member, ModuleState, Role
 from canvass.graph import GraphError
 from canvass.graph.artifact import columns_of_states, to_arrays, to_tables
 from canvass.graph.build import PrintedGraph, arrange, cells_of

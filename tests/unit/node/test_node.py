@@ -10,11 +10,7 @@ from canvass.archive.storage import ArchiveError
 from canvass.cluster.duty_cycle import LogPart
 from canvass.cluster.member import Role
 from canvass.log import entries
-from canvass.log.entries import (
-    NewLeadershipTermEvent,
-    SessionCloseEvent,
-    SessionMessageHeader,
-)
+from canvass.log.entries import NewLeadershipTermEvent, SessionCloseEvent, SessionMessageHeader
 from canvass.node.module_state import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.node import CYCLE_THRESHOLD_NS, StallTracker
 from canvass.transport.messages import (

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.services.service import (
-    REQUEST,
-    WINDOW,
-    Counter,
-    ExactlyOnce,
-)
+from canvass.services.service import REQUEST, WINDOW, Counter, ExactlyOnce
 from support.client_sink import SESSION, Sink
 
 

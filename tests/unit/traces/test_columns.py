@@ -24,13 +24,7 @@ from canvass.traces.actions import Action
 from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_of, to_table
 from canvass.traces.columns import EventColumns, from_events, join
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.parquet import (
-    DatasetFile,
-    FactFinder,
-    RunEntry,
-    column_problems,
-    write_dataset,
-)
+from canvass.traces.parquet import DatasetFile, FactFinder, RunEntry, column_problems, write_dataset
 from canvass.traces.run import Corpus, RunFolder, write_run
 from canvass.traces.schema import Event, Fact, FactKind, Input, Run, encode
 from support.examples import examples

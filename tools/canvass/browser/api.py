@@ -15,18 +15,10 @@ from canvass.cluster.messages import Record
 from canvass.conformance.diagnose import Difference, Operator
 from canvass.conformance.findings import Divergence
 from canvass.corpus.plan import EarlierUnit  # noqa: F401 - for the page's types
-from canvass.corpus.report import (  # noqa: F401 - for the page's types
-    DivergenceClassSummary,
-    Listed,
-    Summary,
-)
+from canvass.corpus.report import DivergenceClassSummary, Listed, Summary  # noqa: F401 - for the page's types
 from canvass.explanation.elections import ElectionReport
 from canvass.explanation.leaderships import Leadership
-from canvass.explanation.phases import (  # noqa: F401 - for the page's types
-    BallotReport,
-    PhaseReport,
-    VoteReport,
-)
+from canvass.explanation.phases import BallotReport, PhaseReport, VoteReport  # noqa: F401 - for the page's types
 from canvass.explanation.risks import RiskReport
 from canvass.explanation.stuck import StuckReport
 from canvass.explanation.timeline import Evidence, Sentence  # noqa: F401 - for the page's types

@@ -44,12 +44,7 @@ from canvass.traces.aeron_log.event_types import (
     release_of,
 )
 from canvass.traces.aeron_log.incarnations import ClusterLogs
-from canvass.traces.aeron_log.records import (
-    ClusterEvent,
-    ProcessStart,
-    Start,
-    StateChange,
-)
+from canvass.traces.aeron_log.records import ClusterEvent, ProcessStart, Start, StateChange
 from canvass.traces.errors import member_names
 from canvass.traces.schema import MemberId, Run
 

@@ -13,12 +13,7 @@ from typing import Final
 
 from canvass.cluster.effects import AppendNewLeadershipTermEvent
 from canvass.cluster.member import ElectionState, Role
-from canvass.cluster.messages import (
-    AppendPosition,
-    Message,
-    NewLeadershipTerm,
-    sender_of,
-)
+from canvass.cluster.messages import AppendPosition, Message, NewLeadershipTerm, sender_of
 from canvass.traces.aeron_log.clocks import is_one_host
 from canvass.traces.aeron_log.records import NewElection, ProcessStart
 from canvass.traces.alignment.channel_matching import Matching, Receipt
