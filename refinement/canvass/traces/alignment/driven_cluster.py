@@ -29,6 +29,7 @@ from canvass.cluster.messages import (
 from canvass.cluster.predicates import is_quorum
 from canvass.traces.alignment.channel_matching import ChannelKey, Matching, Receipt
 from canvass.traces.alignment.driven_member import DrivenMember, streams_from, term_of
+from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.possible_steps import PROCESS_END, Move, receive
 from canvass.traces.alignment.replay import UNBOUNDED, PathStep, PositionBounds, leads_closed
 from canvass.traces.alignment.send_windows import SLOTS, Windows, positions_in
@@ -326,13 +327,33 @@ class DrivenCluster:
             self.members[i].state, m.leadership_term_id
         )
         reported = isinstance(m, AppendPosition)
-        if closed or (reported and not head.is_inferred) or not self._awaits_starts:
+        if closed or (reported and not head.is_inferred):
             return False
         another = head.latest // SLOTS > self.members[i].frontier + 1
         if reported:
-            return another and receiver + 1 < head.step
+            waits = self._is_patient and self._announces_less(self.members[to], m)
+            return another and (receiver + 1 < head.step or waits)
         starts = self._starts[to]
-        return another and bisect_right(starts, head.step) > bisect_right(starts, receiver)
+        late = self._awaits_starts and another
+        return late and bisect_right(starts, head.step) > bisect_right(starts, receiver)
+
+    def _next_line_ns(self, live: DrivenMember) -> int:
+        """The wall time of a member's next line."""
+        due, after = live.windows.next_line_ns, live.frontier + 1
+        return due[after] if after < len(due) else FOREVER
+
+    def _announces_less(self, live: DrivenMember, report: Message | None) -> bool:
+        """Whether a member has still to announce a lower commit position than that of a report,
+        and others have received the announcement before the member's next line.
+        """
+        due, most = self._next_line_ns(live), getattr(report, "log_position", NULL_VALUE)
+        return any(
+            channel.earliest <= live.frontier
+            and channel.head is not None
+            and 0 <= getattr(channel.head.message, "commit_position", most) < most
+            and self.windows[j].next_line_ns[channel.head.step] < due
+            for j, channel in self._outgoing[live.member_id]
+        )
 
     def _in_flight(self, i: int, j: int, repeated: Message | None = None) -> bool:
         """Whether messages of ``j`` are on their way to ``i``, which receives them in later steps.
@@ -511,16 +532,18 @@ class DrivenCluster:
         """The number of answers of a kind that a member has still to receive in its process.
 
         Each of them answers a message that the member sends before it leaves its election state. So
-        answers after its return to that state are not counted, unless its log is then of another
-        term: an announcement names the term of the log that it answers.
+        answers after its return to that state are not counted. An announcement names the term of
+        the log that it answers: only those of the present log are counted, also after a return with
+        a log of another term.
         """
         count, own = 0, live.state.log_leadership_term_id
+        names_log = kind is NewLeadershipTerm
         for step in live.windows.steps[live.frontier + 1 :]:
             s, m = step.state, step.given.message
-            is_back = s.election_state is live.state.election_state
             if step.action == PROCESS_END:
                 break
-            if count and is_back and s.log_leadership_term_id == own:
+            is_back = s.election_state is live.state.election_state
+            if count and is_back and not (names_log and s.log_leadership_term_id != own):
                 break
             count += isinstance(m, kind) and getattr(m, "log_leadership_term_id", own) == own
         return count

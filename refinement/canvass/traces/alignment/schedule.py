@@ -40,7 +40,6 @@ from canvass.traces.alignment.driven_member import (
     streams_from,
     term_of,
 )
-from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.possible_steps import ASSUME_COMMIT, PROCESS_END, receive
 from canvass.traces.alignment.printing import count_logged, logged_lines
 from canvass.traces.alignment.replay import UNBOUNDED, PathStep, is_reported_by_quorum, leads_closed
@@ -145,11 +144,6 @@ class Schedule(DrivenCluster):
         members = self.members.values()
         return sum(live.frontier for live in members), sum(live.received for live in members)
 
-    def _next_line_ns(self, live: DrivenMember) -> int:
-        """The wall time of a member's next line."""
-        due, after = live.windows.next_line_ns, live.frontier + 1
-        return due[after] if after < len(due) else FOREVER
-
     def _can_advance(self, live: DrivenMember, step: PathStep) -> bool:
         """Whether a member can take its next step. Other members first do what the step needs.
 
@@ -166,6 +160,9 @@ class Schedule(DrivenCluster):
             if self.unsent_yet(i, after) is not None:
                 return False
         if not self._has_copied(live, step):
+            return False
+        received = step.given.message if step.is_inferred_receipt else None
+        if self._is_patient and self._announces_less(live, received):
             return False
         position, action = step.given.position, step.action
         if action == "RecordLog":
@@ -288,15 +285,18 @@ class Schedule(DrivenCluster):
         )
 
     def _overtakes(self, live: DrivenMember, j: int, head: Receipt) -> bool:
-        """Whether the next step of a member sends a message that comes after the next message of
-        its channel to ``j``.
+        """Whether the next step of a member receives a message whose answer comes after the next
+        message of the member's channel to ``j``, in the same term.
         """
         step, channel = live.next_step(), self._channels[live.member_id, j]
-        taken = step and live.windows.moves.take(live.state, step.action, step.given)
-        return any(
-            send.to == j and not head.accepts(send.message) and channel.pending(type(send.message))
-            for send in (taken.sends if taken else ())
-        )
+        if step is None or step.given.message is None or step.false:
+            return False
+        taken = live.windows.moves.take(live.state, step.action, step.given)
+        for send in taken.sends if taken is not None else ():
+            answer = channel.pending(type(send.message), term_of(live.state))
+            if send.to == j and answer not in (None, head) and not head.accepts(send.message):
+                return True
+        return False
 
     def _take(self, live: DrivenMember, step: PathStep) -> None:
         """Take the next step of a member's trajectory, if it is possible now."""
@@ -432,8 +432,15 @@ class Schedule(DrivenCluster):
         return key[0], channel.sent[place][0]
 
     def _reach(self, live: DrivenMember, m: NewLeadershipTerm | CommitPosition) -> None:
-        """Let a closed leader write and commit up to the positions of the message that it sends."""
+        """Let a leader get to the positions of the message that it sends.
+
+        If it is closed, it writes and commits. If it replays, it processes its log.
+        """
         s = live.state
+        if s.election_state is ElectionState.LEADER_REPLAY and isinstance(m, NewLeadershipTerm):
+            if s.commit_position < m.commit_position <= live.bounds.commit_position:
+                live.take("ConsumeLog", Input(position=m.commit_position))
+            return
         if not leads_closed(s, m.leadership_term_id):
             return
         answers = isinstance(m, NewLeadershipTerm)
