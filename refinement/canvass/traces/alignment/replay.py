@@ -37,7 +37,7 @@ DEPTH: Final = 6
 NODES: Final = 4_000
 """The most steps that are tried for one line, so that a false line does not take long."""
 CHOICES: Final = 300
-"""If a line cannot be matched, other choices are tried for so many lines before it."""
+"""If a line cannot be matched, the last so many choices before it are tried again."""
 BUDGET: Final = 15_000
 """The most steps that are tried to match one line, with those of other choices before it."""
 REPAIRS: Final = 12
@@ -254,6 +254,7 @@ class Replay:
             for at, path in level:
                 for action, given in moves(at):
                     nodes += 1
+                    self.spent += 1
                     outcome = self.moves.take(at, action, given)
                     if outcome is None:
                         continue
@@ -266,7 +267,6 @@ class Replay:
                 if nodes > self._nodes:
                     break
             level, depth = following, depth - 1
-        self.spent += nodes
 
     def _first_printed(
         self, s: Member, k: int, receipt: Message | None, depth: int
@@ -389,6 +389,8 @@ class Replay:
         steps = trajectory.steps
         reached: list[PathStep] = []
         choices: deque[tuple[int, Member, Iterator[Path], int]] = deque(maxlen=CHOICES)
+        # From these lines and states nothing beyond the furthest line is matched. They are
+        # forgotten when a further line is reached, because there may be many.
         failed: set[tuple[int, Member]] = set()
         furthest = spent = repaired = 0
         count = len(self.lines.records)
@@ -400,8 +402,8 @@ class Replay:
                 steps.append(PathStep(PROCESS_END, NO_INPUT, Outcome(state), range(k, k + 1)))
                 k += 1
                 continue
-            paths = self.match_line(state, k)
-            path = None if (k, state) in failed else next(paths, None)
+            paths = iter(()) if (k, state) in failed else self.match_line(state, k)
+            path = next(paths, None)
             while path is None:
                 if k > furthest:
                     furthest, spent = k, self.spent
