@@ -8,9 +8,9 @@ which is never part of the verdict. Clocks of different members are never compar
 A recorded event has its time and its inputs. In an imported run a step happened at some time
 between the line before it and the line after it, and its inputs are inferred. So only what a line
 shows is compared there: that a state was left at a deadline, and the reason of an election or of an
-error. Where a receipt was inferred since that state was entered, the input is not compared: further
-messages may have come without a line, so the member may have left the state without a timeout. A
-warning is given only if no time in the interval fits.
+error. If the log prints no line for some receipts, a member may also have left a state because it
+had heard all others: such a deadline is not compared. A warning is given only if no time in the
+interval fits.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ _CYCLES: Final = (
 """Steps of the duty cycle; each cycle takes one of them."""
 _BALLOTS: Final = (Action.CANDIDATE_BALLOT, Action.FOLLOWER_BALLOT)
 _TIMED: Final = (Action.CANVASS, Action.NOMINATE, *_BALLOTS, Action.LEADER_READY)
+_ENDED_BY_ALL: Final = (Action.CANVASS, Action.CANDIDATE_BALLOT, Action.LEADER_READY)
+"""Duty cycles that leave their state at a deadline, or before if all members have been heard."""
 _LEADS: Final = (
     Action.LEADER_LOG_REPLICATION,
     Action.LEADER_REPLAY,
@@ -111,6 +113,17 @@ class _Stream:
     def receives(self) -> Flags:
         """Mark the steps that receive a message."""
         return np.asarray(self.message("peer") >= 0)
+
+    @property
+    def certain(self) -> Flags:
+        """Mark the imported steps that could not have left their state without their timeout.
+
+        If some receipts have no line, a member may have heard all others without a line.
+        """
+        if not np.any(self.receives & ~self.shown):
+            return self.shown
+        lost = self.of(Action.CANDIDATE_BALLOT) & self.enters("CANVASS")
+        return np.asarray(self.shown & (lost | ~self.of(*_ENDED_BY_ALL)))
 
     @property
     def changes(self) -> Flags:
@@ -187,11 +200,7 @@ class _MemberTimes:
         canvasses = rows.of(Action.CANVASS) & ~graceful
         ready = rows.of(Action.LEADER_READY) & self.rules.is_149
         timed = rows.given("timeout") != 0
-        if self.imported:
-            guessed = rows.holds(rows.receives & ~rows.shown, rows.changes) == 1
-            timed &= rows.shown & rows.changes & ~guessed
-        else:
-            timed &= ~graceful
+        timed &= rows.certain & rows.changes if self.imported else ~graceful
         leader, early = rows.since(self._from_leader()), TimingRule.EARLY_TIMEOUT
         for where, since, setting, of in (
             (canvasses & (first == 1), entered, STARTUP_CANVASS, "it began to canvass"),
@@ -307,11 +316,12 @@ class RunTiming:
 
     def _count(self, rows: _Stream) -> None:
         """Count the inputs that the spec leaves free: shown or recorded, and inferred."""
-        shown = rows.shown if self._imported else np.ones(len(rows), dtype=np.bool_)
+        everything = np.ones(len(rows), dtype=np.bool_)
+        shown, certain = (rows.shown, rows.certain) if self._imported else (everything, everything)
         moves = rows.continues & (rows.before("election_state") != rows.after("election_state"))
         sets = rows.of(*_LEADS) & (not self._rules.is_149)
         for name, where, is_shown in (
-            ("timeouts", rows.of(*_TIMED) & (rows.given("timeout") != 0) & moves, shown),
+            ("timeouts", rows.of(*_TIMED) & (rows.given("timeout") != 0) & moves, certain),
             ("elections begun", rows.of(Action.ENTER_ELECTION), shown),
             ("errors", rows.of(Action.ELECTION_ERROR), shown),
             ("active sets", sets, shown & (not self._imported)),

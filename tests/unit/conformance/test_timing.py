@@ -216,7 +216,7 @@ def test_an_inferred_canvass_is_not_compared(tmp_path: Path) -> None:
     verdict = timed(tmp_path / "run", canvass=3_600 * _S, heartbeat=3_600 * _S)
 
     assert verdict.verdict is Verdict.CONFORMS
-    assert next(choice.shown for choice in verdict.choices if choice.name == "timeouts")
+    assert next(choice.inferred for choice in verdict.choices if choice.name == "timeouts")
     assert not [one for one in verdict.timing if one.action == "Canvass"]
 
 
