@@ -1,4 +1,4 @@
-"""The size of the house: code lines of each package, modules, and functions longer than a screen.
+"""The size of the house: code lines of each package, the number of modules, and long functions.
 
 `pytest tests/style/test_budgets.py --rewrite` lowers the numbers of `budgets.txt` to what there is.
 """
@@ -19,6 +19,7 @@ ROOTS: Final = ("impl", "refinement", "tools", "tests")
 STEP: Final = 100
 """Limits are whole hundreds, so that few changes have to touch the table."""
 MODULES: Final = 240
+"""The most modules outside of tests. It is lowered by hand."""
 MAX_FUNCTION: Final = 70
 KERNELS: Final = {"canonicalise", "replay_logs"}
 """Compiled loops over rows, whose parts cannot be functions of their own at this speed."""

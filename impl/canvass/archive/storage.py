@@ -6,8 +6,6 @@ no files. `canvass.archive.memory` is a disk that can fail in every way that thi
 * data written to a file survive a crash once `Storage.sync` of that file has returned; before, any
   part of the data may be lost, in any order;
 * a file that was created, renamed or removed stays so once `Storage.sync_folder` has returned.
-
-``fsync`` makes data durable.
 """
 
 from __future__ import annotations
@@ -83,7 +81,7 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 
 
 class FileStorage:
-    """A folder, held by one process at a time; see `Storage`.
+    """A folder, held by one process at a time; see `Storage`. ``fsync`` makes data durable.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""A member's timeouts and intervals, and its clocks: when it last received and sent messages, and
-when it changed its state.
+"""A member's timeouts, intervals and limits, and its clocks: when it last received and sent
+messages, and when it changed its state.
 
-Only this module and the duty cycle know times. From the clocks follow the facts in a step's input,
-such as "the deadline has passed", and the core sees only these. A clock has the name of Aeron's
-field if there is one.
+Only this module, which applies most of the times, and the duty cycle know times. From the clocks
+follow the facts in a step's input, such as "the deadline has passed", and the core sees only these.
+A clock has the name of Aeron's field if there is one.
 """
 
 from __future__ import annotations

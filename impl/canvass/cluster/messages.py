@@ -8,8 +8,8 @@ of the log. Every integer is signed 64-bit. A reader of traces accepts every suc
 rejects values that no cluster can have.
 
 Traces hold the same classes. `msgspec` reads and writes them with the field names of Aeron's SBE
-schema: `wire_name` gives them, without exceptions, and a `Record` has them too. The type is the
-first field of the JSON object.
+schema, which `wire_name` gives without exceptions; the type is the first field of the JSON object.
+Results that are written as JSON (`Record`) are named by the same rule.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The steps of the log, in elections and outside: append, record, consume, commit, catch up,
 snapshot, terminate.
 
-A leader that is closed computes, publishes and commits the quorum position as in LEADER_READY. The
+A leader that is closed computes, publishes and commits the quorum position as `election_leader`
+does in LEADER_READY, by the same rules. The
 member's state has positions of the log, not its bytes. The archive and the log streams move the
 bytes.
 """

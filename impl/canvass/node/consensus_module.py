@@ -4,10 +4,6 @@ and runs the services.
 `canvass.cluster.duty_cycle` handles elections and replication. `canvass.node.node.Node` carries out
 some effects by methods of `ConsensusModule`: `written`, `committed`, `rolled_back`, `elected`,
 `join` and `take_snapshot`.
-
-A follower redirects clients to the leader. A leader admits every client (none is authenticated) and
-keeps their messages in order until they are appended. None of this is replicated: an election
-clears it.
 """
 
 from __future__ import annotations
@@ -84,7 +80,11 @@ class PendingSession:
 
 
 class ClientIngress:
-    """The messages that clients have sent to one member.
+    """The clients that one member admits, and their messages that wait for the log.
+
+    A follower redirects clients to the leader. A leader admits every client (none is authenticated)
+    and keeps their messages in order until they are appended. None of this is replicated: an
+    election clears it.
 
     Parameters
     ----------

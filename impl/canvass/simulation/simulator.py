@@ -101,7 +101,7 @@ class Healing:
     stuck
         Where each member waits, if the cluster did not recover; else empty.
     left_out
-        The members that joined only after another election, see above.
+        The members that joined only after another election: see the module.
     recovery_ns
         The time that recovery took, or -1.
     """
@@ -251,8 +251,8 @@ class RunResult:
     """Where each member waits, if they did not follow one leader and agree after the faults; else
     empty."""
     left_out: tuple[str, ...]
-    """The members that joined only after another election, because of hardening HZ3. See
-    `canvass.simulation.simulator`."""
+    """The members that joined only after another election, because of hardening HZ3: see
+    the module."""
     recovery_ns: int
     """The time from the end of the faults to the recovery, or -1."""
 

@@ -1,6 +1,7 @@
 """TCP connections on 127.0.0.1: links, which send messages, and listeners, which receive them.
 
-A broken link connects again. Messages sent meanwhile are lost, as the protocol expects.
+A message is written with its length before it; this is no frame of the log. A broken link connects
+again. Messages sent meanwhile are lost, as the protocol expects.
 """
 
 from __future__ import annotations

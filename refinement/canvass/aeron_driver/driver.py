@@ -43,6 +43,8 @@ from canvass.traces.schema import (
     STATE_COLUMNS,
 )
 
+# --- a release ------------------------------------------------------------------------------------
+
 REVISION_149: Final = "1.49"
 REVISION_150: Final = "1.50"
 

@@ -5,8 +5,9 @@ checks units, and asks TLC about open steps: functions from Arrow batches to Arr
 `job` runs the stages in order: check, ask TLC about the distinct open steps, check the units with
 refused steps again, write the tables. Its engine applies the functions to Arrow tables in one
 process, `spark_engine` to DataFrames by ``mapInArrow``; `spark_session` chooses, and opens the
-session. `history` compares a corpus with the tables that earlier verifications wrote, and `report`
-reports. `data_source` and `dataframe` are for programs that have a Spark session of their own.
+session. A task is a partition of Spark: `check.check_units` checks it. `job.History` compares a
+corpus with the tables that earlier verifications wrote, and `report` makes summary, text and page.
+`data_source` and `dataframe` are for programs that have a Spark session of their own.
 
 What flows: paths in; rows of verdicts, divergences, counts and open steps between the stages;
 tables out. Events stay in the process that reads them. Nothing is decided here:

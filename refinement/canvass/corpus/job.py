@@ -294,6 +294,8 @@ class ProcessEngine:
         return ", ".join(filter(None, parts))
 
 
+# --- tables that grow -----------------------------------------------------------------------------
+
 _ID: Final = "verification_id"
 _CLASS: Final = ["divergence_class", "name"]
 _VERIFIED: Final = ["source", "verified_at", "digest", "spec_digest", "canvass_version"]

@@ -77,7 +77,7 @@ class Unit(Struct, frozen=True):
 
 
 class EarlierUnit(Record, frozen=True):
-    """An unchanged unit with runs that did not conform when they were verified."""
+    """A unit that has not changed since it was verified, with the verdicts on its runs."""
 
     source: str
     verdicts: dict[str, int]

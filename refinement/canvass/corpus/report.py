@@ -26,6 +26,7 @@ from canvass.conformance.findings import exit_code as worst_of
 from canvass.conformance.report import environment, natural, page
 from canvass.corpus.plan import EarlierUnit
 from canvass.traces.errors import counted
+from canvass.traces.schema import ACTION_NAMES
 from canvass.version import VERSION
 
 if TYPE_CHECKING:
@@ -138,8 +139,6 @@ def summarise(
     earlier
         The units that were not due.
     """
-    from canvass.traces.schema import ACTION_NAMES
-
     runs = job.table("verdicts", [*_LISTED, "revision_choice"])
     counts = Counter(runs["verdict"].to_pylist())
     failing = runs.filter(pc.field("verdict") != "CONFORMS").select(_LISTED)

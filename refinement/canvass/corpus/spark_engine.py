@@ -48,7 +48,7 @@ class SparkEngine:
         return rows
 
     def release(self) -> None:
-        """Let Spark drop the rows that it keeps, as the tables are written."""
+        """Let Spark drop the rows that it keeps. Call it when the tables are written."""
         while self._kept:
             self._kept.pop().unpersist()
 

@@ -1,9 +1,9 @@
 """The recording of the log: its segments with their frames, its end, its entries and its terms.
 
-The frames of a segment are arrays: each rule of the format is one comparison of whole columns. The
-bytes may be damaged in any way: nothing here reads beyond its limit. Each frame is read once. A
-damaged place is kept with its file and offset; `canvass.disks.soundness` names the consequence for
-the member.
+The frames of a segment are arrays: each rule of the format is one comparison of whole columns.
+Offsets are bytes in the segment. The bytes may be damaged in any way: nothing here reads beyond its
+limit. Each frame is read once. A damaged place is kept with its file and offset;
+`canvass.disks.soundness` names the consequence for the member.
 """
 
 from __future__ import annotations

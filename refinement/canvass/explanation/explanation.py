@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from canvass.cluster.messages import Record
-from canvass.conformance.report import environment
 from canvass.explanation.elections import ElectionReport, find_elections
 from canvass.explanation.leaderships import (
     ALIVE_NS,
@@ -339,6 +338,8 @@ MAX_ROWS: Final = 200
 
 def sections(found: Explanation) -> str:
     """Give the parts of a page as markup: tables with the lines of evidence in the last column."""
+    from canvass.conformance.report import environment  # Loads the checker: only a page needs it.
+
     template = environment(Path(__file__).parent).get_template("explain.html.jinja")
     return template.render(found=found, most=MAX_ROWS, seconds_of=seconds_of)
 

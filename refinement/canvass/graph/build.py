@@ -350,12 +350,12 @@ def _representatives(arrays: dict[str, Any]) -> Ints:
     return first[places]
 
 
+# --- models ---------------------------------------------------------------------------------------
+
 MODULE: Final = "MCMemberGraph"
 _PRINTING: Final = "PrintingNext"
 EVERY_STATE: Final = -1
 """The number of steps that stands for no limit: all states within the bounds are expanded."""
-
-_CHUNK: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)

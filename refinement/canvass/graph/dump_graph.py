@@ -299,6 +299,8 @@ class DumpView(StateGraph):
         )
 
 
+# --- reading a dump -------------------------------------------------------------------------------
+
 _PROGRESS_EVERY: Final = 10_000
 _NO_ACTION: Final = "(none)"
 """The action of an edge without a label."""

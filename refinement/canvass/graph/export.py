@@ -1,7 +1,7 @@
 """A state graph for other tools: Graphviz, networkx, and all that read Parquet.
 
 The Parquet is plain, for DuckDB, polars, pandas or Spark: variables are typed columns. It is
-written and read without SciPy and networkx, which the other two need.
+written and read without SciPy, which the text for Graphviz needs, and without networkx.
 
 ``states.parquet``: ``_row``, ``_id``, ``_initial``, ``_expanded``, and the variables.
 ``edges.parquet``: ``edge``, ``source`` and ``target`` (rows of states), ``action``; also
@@ -128,6 +128,8 @@ def to_networkx(graph: StateGraph, *, limit: int = _MAX_NETWORKX_EDGES) -> nx.Mu
     )
     return made
 
+
+# --- Parquet --------------------------------------------------------------------------------------
 
 Shape: TypeAlias = str | list[Any]
 

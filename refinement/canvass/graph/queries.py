@@ -332,6 +332,8 @@ def _hidden_neighbours(
     return counts.astype(np.int32), edges
 
 
+# --- projections ----------------------------------------------------------------------------------
+
 _MAX_CLASSES: Final = 10_000
 _ABSENT_TEXT: Final = "(absent)"
 _MAP_VALUES: Final = (3, 40)

@@ -1,4 +1,4 @@
-"""Draw swim lanes of a behaviour of `Cluster.tla`, and of a run: steps of members, and messages.
+"""Diagrams of behaviours of `Cluster.tla`, and of runs: steps of members, and messages.
 
 In a behaviour, states are trees of JSON values with the variables ``member`` and ``channel``, and
 perhaps ``log`` and ``hist``. Channels are queues: the oldest message leaves first.
@@ -30,7 +30,7 @@ _PREFIXES: Final = ("RE", "TE", "Take")
 LOSE: Final = "Lose"
 """Prefix of the actions that lose a message."""
 _MARKS: Final = {**MARKED, "RestartMember": MARKED["Restart"]}
-_FIRST_OF_CLUSTER: Final = (
+_FIRST_OF_BEHAVIOUR: Final = (
     "electionState",
     "role",
     "log",
@@ -43,6 +43,34 @@ _FIRST_OF_CLUSTER: Final = (
 """The most important fields; the others follow in the order of the state."""
 _MAX_CHANGES: Final = 3
 """Maximum number of changes of a step in lanes. The counterexample without lanes has all."""
+
+
+# --- behaviours -----------------------------------------------------------------------------------
+
+
+class FieldChange(Record, frozen=True):
+    """A field whose value differs before and after a step."""
+
+    field: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        """Write the change on one line."""
+        return f"{self.field}: {self.before} → {self.after}"
+
+
+def _in_order(found: dict[str, tuple[str, str]], first: Sequence[str]) -> Iterator[FieldChange]:
+    """Give changes by their paths: those of the ``first`` paths, then the others."""
+    for path in dict.fromkeys((*first, *found)):
+        if path in found:
+            yield FieldChange(path, *found[path])
+
+
+def _contents(message: Tree) -> str:
+    """Write the fields of a message beside its type."""
+    fields = (f"{name}={value_text(one)}" for name, one in message.items() if name != "type")
+    return ", ".join(fields)
 
 
 def cluster_diagram(
@@ -141,7 +169,7 @@ def _changes(before: Tree, after: Tree, member: str) -> Iterator[str]:
         was, now = (_state_part(state, variable, part) for state in (before, after))
         if was != now:
             found[path] = (value_text(was), value_text(now))
-    yield from map(str, _in_order(found, _FIRST_OF_CLUSTER))
+    yield from map(str, _in_order(found, _FIRST_OF_BEHAVIOUR))
 
 
 def _state_part(state: Tree, variable: str, name: str) -> Any:
@@ -301,6 +329,9 @@ def _member(member: Tree, log: list[int]) -> str:
     return ", ".join([*parts, f"recordingLog {' '.join(terms) or '[]'}"])
 
 
+# --- runs -----------------------------------------------------------------------------------------
+
+
 def causal_order(
     starts: Sequence[int],
     time: Sequence[int],
@@ -372,7 +403,7 @@ def causal_order(
     return order
 
 
-_FIELDS_FIRST: Final = (
+_FIRST_OF_RUN: Final = (
     "electionState",
     "role",
     "moduleState",
@@ -386,37 +417,12 @@ _FIELDS_FIRST: Final = (
 """The most important fields; the others follow in the order of the format."""
 
 
-class FieldChange(Record, frozen=True):
-    """A field whose value differs before and after a step."""
-
-    field: str
-    before: str
-    after: str
-
-    def __str__(self) -> str:
-        """Write the change on one line."""
-        return f"{self.field}: {self.before} → {self.after}"
-
-
 def state_changes(before: Member, after: Member) -> tuple[FieldChange, ...]:
     """Give the fields in which two states differ, the most important ones first."""
     if before == after:
         return ()
     pairs = field_changes(tree(before), tree(after))
-    return tuple(_in_order({path: (was, now) for path, was, now in pairs}, _FIELDS_FIRST))
-
-
-def _in_order(found: dict[str, tuple[str, str]], first: Sequence[str]) -> Iterator[FieldChange]:
-    """Give changes by their paths: those of the ``first`` paths, then the others."""
-    for path in dict.fromkeys((*first, *found)):
-        if path in found:
-            yield FieldChange(path, *found[path])
-
-
-def _contents(message: Tree) -> str:
-    """Write the fields of a message beside its type."""
-    fields = (f"{name}={value_text(one)}" for name, one in message.items() if name != "type")
-    return ", ".join(fields)
+    return tuple(_in_order({path: (was, now) for path, was, now in pairs}, _FIRST_OF_RUN))
 
 
 _ID: Final = MESSAGE_INDEX["id"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from canvass.cluster.messages import Record
 from canvass.models import ModelError
-from canvass.spec.files import HARNESS, find_file, module_folders, spec_root
+from canvass.spec.files import HARNESS, find_file, module_folders, names_of, spec_root
 from canvass.spec.manifest import (
     Expected,
     Manifest,
@@ -308,7 +308,6 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
         checked here because TLC ignores the value of an unknown constant.
     """
     from canvass.graph.syntax import near
-    from canvass.spec.files import names_of
     from canvass.tlc.config import read_config
     from canvass.tlc.errors import ConfigError
 

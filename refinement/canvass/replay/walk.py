@@ -4,6 +4,7 @@ States are rows of the graph, edges are places in the arrays of a `Side`. A line
 one step with that action. A line without an action is at most one step with any action, because a
 behaviour of TLA+ may stutter. If the first line has no action, it is the state in which the trace
 begins. `replay` gives the verdict, and what was possible instead of the first line that fails.
+`replay_all` makes the report on several traces, with the states and steps that none takes.
 """
 
 from __future__ import annotations
@@ -303,6 +304,8 @@ class Walker:
                 row, moves = self.graph.into.ends[place], False
         return found[::-1]
 
+
+# --- the verdict ----------------------------------------------------------------------------------
 
 _ANY: Final = TraceLine()
 

@@ -1,6 +1,6 @@
-"""The steps that may come next in a cluster of cores, and the path of those that were tried.
+"""The choices in a cluster of cores: the steps that may come next, and a walk along a path of them.
 
-A start is a state of a cluster, from and to which TLA+ states are converted. A path names choices.
+States of TLA+ are converted to a moment of a cluster, and a cluster to a tree like such a state.
 
 The core decides which actions are enabled. Each action is tried with the inputs that it may read
 (`ACTION_INPUTS`). The values of an input are those of ``Cluster.tla``, except that a member always

@@ -2,7 +2,7 @@
 
 A question is a route; the decorator `at` marks the method that answers it. Its arguments are
 checked. A `Refusal` becomes the answer to a request that cannot be answered. Texts and trees of an
-answer are shortened; each limit has its reason here, or where its only user is.
+answer are shortened. A limit with one user is beside that user.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps that were tried from one state of a cluster, and the steps that may come next.
+"""The questions about steps that are tried: their arguments and answers.
 
 A start is an event of a run, a state of a counterexample, or a state of a graph of a cluster. A
 path is a list of `canvass.browser.choices.Choice` names, which a link can keep. Nothing is stored:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -18,7 +18,7 @@ import typer
 
 from canvass.cli.options import Output, need_runs
 from canvass.cli.output import CommandError, Format, Stages, json_text, write_json, write_text
-from canvass.corpus.spark_session import EngineName, choose_engine
+from canvass.corpus.spark_session import EngineName, choose_engine, one_line_failures, open_session
 from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
@@ -277,11 +277,13 @@ def _engine(
 
         yield ProcessEngine()
         return
-    from canvass.corpus.spark_session import one_line_failures, open_session
-
     with open_session(request.master) as session, one_line_failures():
         from canvass.corpus.spark_engine import SparkEngine
 
         engine = SparkEngine(session)
-        yield engine
-        engine.release()  # The session may have been there before, and may go on.
+        try:
+            yield engine
+        finally:
+            # A session that was there before may go on. One that has ended keeps no rows.
+            with suppress(Exception):
+                engine.release()

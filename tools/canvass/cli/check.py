@@ -41,7 +41,7 @@ from canvass.cli.output import show as show_text
 from canvass.cluster.messages import Record
 from canvass.models import ModelError
 from canvass.models.model_run import Settings, Standing, choose, run_model
-from canvass.spec.files import find_file, first_comment
+from canvass.spec.files import find_file, first_comment, spec_root
 from canvass.spec.manifest import Manifest, Mode, ModelEntry, ModelSet
 from canvass.version import install_command
 
@@ -363,7 +363,6 @@ def prove(
 
 def _paths(names: list[str]) -> list[Path]:
     from canvass.proof.prove import PROOFS
-    from canvass.spec.files import spec_root
 
     known = list(msgspec.json.decode((spec_root() / PROOFS).read_bytes()))
     for name in names:

@@ -33,8 +33,6 @@ from canvass.cli.output import (
     write_json,
 )
 from canvass.cli.output import show as show_text
-from canvass.explanation.timeline import seconds_of, shown_ns
-from canvass.traces.aeron_log.source import AeronLogError
 from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
@@ -43,11 +41,6 @@ if TYPE_CHECKING:
 
     from canvass.explanation.explanation import Changes, Explanation, NewFinding
     from canvass.explanation.timeline import Evidence, Timeline
-
-TICK_S: Final = 1.0
-"""The time between two looks at the files."""
-_SHARE: Final = 4
-"""The least time between two readings, as a multiple of the time that the last one took."""
 
 
 class ExitOn(str, Enum):
@@ -217,6 +210,7 @@ def show(
 ) -> None:
     """Print the short answer, or all about an election, a member, or a member's part of one."""
     from canvass.explanation.explanation import clocks_apart, time_without_leader, written_by
+    from canvass.explanation.timeline import seconds_of, shown_ns
 
     longest = sorted(found.gaps, key=lambda gap: (gap.from_ns or gap.until_ns) - gap.until_ns)
     kept = longest[:_GAPS]
@@ -299,6 +293,7 @@ def _verdict_of(source: Path) -> tuple[str, str]:
         The verdict, and its reason: where the run diverges, or why the logs were not checked. The
         verdict is empty if the logs cannot be imported.
     """
+    from canvass.traces.aeron_log.source import AeronLogError
     from canvass.traces.alignment.alignment import ImportFault
     from canvass.traces.alignment.importer import import_clusters
     from canvass.traces.run import RUN_FILE
@@ -332,6 +327,12 @@ def _checked(run: Path) -> tuple[str, str]:
     _, *log = places_of(one, first).values()
     where = f" [{log[0]}]" if log else ""
     return one.verdict.value, f"member {first.member}: {first.name}: {first.text}{where}"
+
+
+TICK_S: Final = 1.0
+"""The time between two looks at the files."""
+_SHARE: Final = 4
+"""The least time between two readings, as a multiple of the time that the last one took."""
 
 
 @dataclass(slots=True)
@@ -377,6 +378,7 @@ class Follower:
             fault once instead.
         """
         from canvass.explanation.explanation import explain as explain_timeline
+        from canvass.traces.aeron_log.source import AeronLogError
 
         try:
             timeline = self._read()
@@ -423,6 +425,7 @@ class Follower:
         second reading counts.
         """
         from canvass.explanation.reading import read_last
+        from canvass.traces.aeron_log.source import AeronLogError
 
         with suppress(AeronLogError, OSError):
             return read_last(self.source)

@@ -1,10 +1,10 @@
 """``canvass graph`` and ``canvass replay``: make state graphs with TLC, query them, replay traces.
 
 The queries are find, path and export. Of a member's graph, ``canvass graph coverage`` shows which
-steps some runs take, by action: edges with the same canonical form count as one step, and
-`canvass.conformance` reads the runs. ``canvass replay`` checks traces of any system against the
-state graph of its specification. This module has the command lines and answers; the work is in
-`canvass.graph` and `canvass.replay`.
+steps some runs take, by action: edges with the same canonical form count as one step.
+`canvass.conformance` reads the runs and computes the forms of their steps. ``canvass replay``
+checks traces of any system against the state graph of its specification. This module has the
+command lines and answers; the work is in `canvass.graph` and `canvass.replay`.
 
 Exit code 1 of a query: there is no such state or path.
 """
@@ -62,7 +62,7 @@ MOST_STATES: Final = 20_000
 STATE_HELP: Final = "The beginning of a state's id, or 'initial' for the only initial state."
 INITIAL: Final = "initial"
 _PROGRESS_EVERY_S: Final = 2.0
-"""The time before the first line of progress of a query, and between two lines."""
+"""The time before the first line of progress, and between two lines."""
 _READ: Final = "read {:,} states and {:,} edges"
 
 

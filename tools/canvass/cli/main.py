@@ -68,8 +68,8 @@ class _InOrder(TyperGroup):
 def build_app(first_word: str = "") -> typer.Typer:
     """Assemble the application from ``COMMAND_MODULES``.
 
-    If the first word of the command line is a sub-command, the modules of the others are not
-    imported.
+    If the first word of the command line is a sub-command, only the module that registers it is
+    imported, with what it uses of others.
     """
     app = typer.Typer(
         name="canvass",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
-from canvass.traces.errors import file_named_in_errors
+from canvass.traces.errors import counted, file_named_in_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,8 +182,6 @@ def rendered(template: str, **values: Any) -> str:
 @cache
 def _templates() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    from canvass.traces.errors import counted
 
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),

@@ -14,7 +14,7 @@ import typer
 from canvass.cli.options import RunId, existing, named_step, need_runs
 from canvass.cli.output import CommandError, Stages, lane_width, print_lines, typed, write_text
 from canvass.cli.verify import import_units
-from canvass.traces.errors import counted
+from canvass.traces.errors import TraceError, counted
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import RunColumns
@@ -81,7 +81,6 @@ def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path,
     TraceError
         If a run is malformed.
     """
-    from canvass.traces.errors import TraceError
     from canvass.traces.parquet import DatasetFile
     from canvass.traces.run import RunFolder
 

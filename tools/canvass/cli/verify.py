@@ -94,7 +94,7 @@ def verify(
     """
     runs = [path for path in paths if kind_of(path) is not PathKind.LOG_FILE]
     need_runs(runs, "canvass verify", logs=True)
-    from canvass.conformance.report import to_report
+    from canvass.conformance.report import to_junit, to_report
     from canvass.conformance.verify import make_lookup
 
     of_steps = {"--graph": graph, "--cache": cache, "--no-cache": no_cache}
@@ -108,8 +108,6 @@ def verify(
     if html is not None:
         write_file(html, _page(found, lookup, html.parent))
     if output is VerifyFormat.JUNIT:
-        from canvass.conformance.report import to_junit
-
         write_text(to_junit(found))
     else:
         refused = _refused(found.runs, lookup)

@@ -1,5 +1,6 @@
-"""Run TLC as a process, and yield its events; only this module starts TLC.
+"""Run TLC as a process, and yield its events.
 
+Every run starts here; only ``canvass doctor`` starts TLC itself, to read its version.
 TLC's metadata, its unpacked standard modules and its working directory are all in the folder of the
 run. So the specification's own folder may be read-only, and parallel runs of one specification are
 independent.

@@ -36,7 +36,7 @@ INTEGER_MAX: Final = 2**31 - 1
 IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_]*[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
 
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
-_ESCAPED: Final = re.compile(r'[\\"\n\r\t\f]')
+_TO_ESCAPE: Final = re.compile(r'[\\"\n\r\t\f]')
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
 
 
@@ -78,7 +78,7 @@ def format_string(text: str) -> str:
     bad = _UNPRINTABLE.search(text)
     if bad:
         raise TlaValueError(f"a TLA+ string cannot hold the character {bad.group()!a}")
-    return '"' + _ESCAPED.sub(lambda match: _ESCAPES[match.group()], text) + '"'
+    return '"' + _TO_ESCAPE.sub(lambda match: _ESCAPES[match.group()], text) + '"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ _TOKEN: Final = re.compile(
 _INTEGER: Final = re.compile(r"-?[0-9]+\Z", re.ASCII)
 _INTERVAL: Final = re.compile(r"(-?[0-9]+)\.\.(-?[0-9]+)\Z", re.ASCII)
 _ESCAPE: Final = re.compile(r"\\(.)")
-_UNESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", '"': '"', "\\": "\\"}
+_UNESCAPED: Final = {text[1]: sign for sign, text in _ESCAPES.items()}
 _CONJUNCT: Final = re.compile(r"\s*(?:/\\ )?([A-Za-z0-9_]+) = ", re.ASCII)
 _OPENERS: Final = ("<<", "{", "[", "(")
 _CLOSERS: Final = (">>", "}", "]", ")")

@@ -15,5 +15,6 @@ The stages of reading are these:
 A log may have the lines of several members. It is then read once for each of them
 (`logs.read_log`).
 
-Start with `logs.read_clusters`, or with `parser.LogParser` for bytes from elsewhere.
+`event_types` has the table of events, `records` their classes, `releases` the events that a log can
+have. Start with `logs.read_clusters`, or with `parser.LogParser` for bytes from elsewhere.
 """

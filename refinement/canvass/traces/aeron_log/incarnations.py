@@ -1,4 +1,5 @@
-"""The records of a member's log (`MemberLog`), divided into process incarnations.
+"""The records of a member's log (`MemberLog`), divided into process incarnations, and the logs of a
+cluster (`ClusterLogs`).
 
 Some lines are kept back, because only the next line decides what they are:
 
@@ -401,7 +402,7 @@ class MemberLog:
         The files in reading order. A record's ``file`` is an index into them.
     records
         The records in the order of the lines. If the log is too long for the memory, only the
-        records of `_KEY_KINDS`, and for each process incarnation the first record of each kind and
+        key records (`logs`), and for each process incarnation the first record of each kind and
         the last record.
     counts
         The numbers of its lines by kind.

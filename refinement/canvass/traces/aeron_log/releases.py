@@ -2,7 +2,7 @@
 the revision of the spec that is chosen for them.
 
 The core and the spec have one revision for a whole cluster. ``source.releases`` of ``run.json`` has
-the releases of an imported run. No verdict depends on these releases.
+the releases of an imported run, for people: no check reads it.
 
 A log has a vocabulary: the events that it prints, and their fields. A step whose event is not in
 the vocabulary prints nothing. A field that is not in the vocabulary is unknown. The vocabulary

@@ -89,7 +89,7 @@ def joined(errors: Sequence[AeronLogError]) -> AeronLogError:
 _NAME: Final = re.compile(r"member-([0-9]{1,18})\.log(?:\.([0-9]{1,9}))?(?:\.gz|\.zst)?")
 _OTHER: Final = re.compile(r"[^.].*\.log(?:\.gz|\.zst)?", re.DOTALL)
 SIMILAR_NAME: Final = re.compile(r"member.*log.*", re.IGNORECASE)
-"""The names that resemble that of a member's log."""
+"""The names that are, or resemble, that of a member's log."""
 
 
 class LogName(NamedTuple):

@@ -10,8 +10,10 @@ to the lines of the logs. An import makes it in four stages:
 3. `schedule` drives all members together: positions that were open until then get their values.
 4. `run_events` writes the run.
 
-`segment_search` repeats stages 1 to 3 with other choices, and keeps the best result. Start reading
-at `canvass.traces.alignment.importer`.
+Where a line cannot be matched, `repairs` decides by costs whether lines are missing or the line is
+false. `unmatched` decides it for a receipt whose message nobody can have sent. `segment_search`
+repeats stages 1 to 3 with other choices, and keeps the best result. Start reading at
+`canvass.traces.alignment.importer`.
 
 All modules use these words:
 

@@ -37,7 +37,7 @@ export interface Divergence {
   readonly rank: number;
 }
 
-/** An unchanged unit with runs that did not conform when they were verified. */
+/** A unit that has not changed since it was verified, with the verdicts on its runs. */
 export interface EarlierUnit {
   readonly source: string;
   readonly verdicts: { readonly [name: string]: number };
