@@ -172,11 +172,17 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("seed", [910_001, 910_003])
-def test_announcements_that_answer_an_election_before_come_late(seed: int) -> None:
-    """With the events of production, no line shows how often a member has canvassed."""
+@pytest.mark.parametrize(
+    ("story", "seed", "count"),
+    [
+        pytest.param("late-requests", 910_001, 3, id="announcements answer an earlier canvass"),
+        pytest.param("late-requests", 910_003, 3, id="announcements answer an older log"),
+        pytest.param("few-requests", 910_006, 5, id="a report waits for the end of its receiver"),
+    ],
+)
+def test_messages_that_production_does_not_log(story: str, seed: int, count: int) -> None:
     silent = (records.CanvassPosition, records.AppendPosition, records.CommitPosition)
-    logs = simulate(options_of("late-requests", seed, 3, 1_500)).lines
+    logs = simulate(options_of(story, seed, count, 1_500)).lines
     seen = {i: [one for one in lines if not isinstance(one, silent)] for i, lines in logs.items()}
     found = align_logs(logs_of_nodes(seen)).found
 

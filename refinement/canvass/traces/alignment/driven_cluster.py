@@ -32,7 +32,7 @@ from canvass.traces.alignment.driven_member import DrivenMember, streams_from, t
 from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.possible_steps import PROCESS_END, Move, receive
 from canvass.traces.alignment.replay import UNBOUNDED, PathStep, PositionBounds, leads_closed
-from canvass.traces.alignment.send_windows import SLOTS, Windows, positions_in
+from canvass.traces.alignment.send_windows import AFTER, SLOTS, Windows, positions_in
 
 _CLOSED: Final = ElectionState.CLOSED
 
@@ -329,7 +329,7 @@ class DrivenCluster:
         reported = isinstance(m, AppendPosition)
         if closed or (reported and not head.is_inferred):
             return False
-        another = head.latest // SLOTS > self.members[i].frontier + 1
+        another = head.latest >= (self.members[i].frontier + 1) * SLOTS + AFTER
         if reported:
             waits = self._is_patient and self._announces_less(self.members[to], m)
             return another and (receiver + 1 < head.step or waits)
