@@ -319,8 +319,8 @@ class DrivenCluster:
 
         * Commit positions of a closed leader, and reports that a line shows, are sent at once. The
           positions mostly rise, so the sender may not have a later place for them.
-        * An inferred report waits until its receiver needs it. No later message of the channel can
-          be received before it.
+        * An inferred report waits until its receiver needs it, and while the receiver has a lower
+          commit position to announce. No later message of the channel can be received before it.
         """
         m, receiver = head.message, self.members[to].frontier
         closed = isinstance(m, CommitPosition) and leads_closed(
