@@ -227,7 +227,7 @@ def summary(counts: Counts) -> str:
 # --- one divergence -------------------------------------------------------------------------------
 
 _EVENTS_BEFORE: Final = 24
-"""The most events that are drawn before a divergence, of those that led to it."""
+"""The most events that led to a divergence and are drawn before it."""
 _EVENTS_AFTER: Final = 4
 """Events drawn after the divergence: they show whether the run continued."""
 

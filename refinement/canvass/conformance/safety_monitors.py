@@ -160,9 +160,8 @@ _LOG_NAMES: Final = (  # In the order of their numbers.
 
 
 def limits(*, revision: str, unknown: bool, whole: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Name the properties that are not checked for a run, and those that are checked in part.
-
-    The latter are checked only on the known parts of the logs.
+    """Name the properties that are not checked for a run, and the properties that are checked only
+    on the known parts of the logs.
 
     Parameters
     ----------

@@ -385,7 +385,7 @@ class ExplanationView(Record, frozen=True):
     stuck: tuple[StuckReport, ...]
     risks: tuple[RiskReport, ...]
     hazards: tuple[RiskReport, ...]
-    """One risk for each hazard that lines show, those that cost most first."""
+    """One risk for each hazard that lines show; the most costly risk comes first."""
     missing: tuple[Sentence, ...]
     places: dict[str, EvidencePlace]
     """For the file and line of each evidence, with a colon between them."""

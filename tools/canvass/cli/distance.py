@@ -210,7 +210,9 @@ def distance(
 
 @dataclass
 class _Searcher:
-    """Searches from moments, once from those that differ only in numbers of positions and terms."""
+    """Searches from moments. If moments differ only in numbers of positions and terms, one search
+    serves all of them.
+    """
 
     root: Path
     bounds: SearchBounds
