@@ -102,9 +102,13 @@ def make(root: Path, chosen: set[str]) -> None:
 
 
 def make_base(root: Path) -> None:
-    """Record simulated runs, and a short one that is built like the long run."""
+    """Record simulated runs, and two short ones that are built like the long run.
+
+    Each of the session's two workers gets one of the short ones when the session is opened.
+    """
     if not (root / "short").exists():
-        make_long(EVENTS // FILES, root, "short")
+        make_long(EVENTS // FILES, root, "one")
+        copy_run(root / "one", root / "short", 2)
     simulate(root / "base.new").rename(root / "base")
 
 
@@ -117,17 +121,22 @@ def make_long(events: int, root: Path, name: str = "long") -> None:
 
 def make_files(root: Path) -> None:
     """Write short runs that are built like the long one, each in its own file."""
-    path = root / "short" / "events-3-00000.parquet"
+    copy_run(root / "one", root / "files", FILES)
+
+
+def copy_run(folder: Path, target: Path, copies: int) -> None:
+    """Write copies of the only run of a data set, each in its own file."""
+    path = folder / "events-3-00000.parquet"
     with DatasetFile(path) as file:
         (entry,) = file.runs.values()
     table = pq.read_table(path)
-    aside = root / "files.new"
+    aside = target.with_suffix(".new")
     aside.mkdir()
-    for number in range(FILES):
+    for number in range(copies):
         run_id = f"long-{number}"
         named = replace(entry, run=replace(entry.run, run_id=run_id))
         write_renamed(table, named, aside / f"events-3-{number:05d}.parquet")
-    aside.rename(root / "files")
+    aside.rename(target)
 
 
 def write_renamed(table: Any, entry: RunEntry, path: Path) -> None:

@@ -12,6 +12,7 @@ verdicts, divergences, counts, and the distinct open steps of each task.
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -148,6 +149,9 @@ def unit_table(tasks: Sequence[Sequence[Unit]]) -> Any:
 
 def check_units(checker: TaskChecker, batches: Iterable[Any]) -> Iterator[Any]:
     """Check units: batches of `UNIT_SCHEMA` in, batches of rows out."""
+    if HERE.events and not gc.get_freeze_count():
+        # A worker of Spark collects garbage after each task, in all that was loaded for the first.
+        gc.freeze()
     decode = msgspec.json.Decoder(Unit).decode
     answers = checker.answers
     for chunk in chunks(decode(unit) for b in batches for unit in b.column("unit").to_pylist()):

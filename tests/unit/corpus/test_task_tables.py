@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,18 @@ import pytest
 
 from canvass.conformance.findings import Findings, RunFindings, RunVerdict, Verdict
 from canvass.corpus import report
-from canvass.corpus.check import ANSWER_SCHEMA, ROW_SCHEMA, TaskChecker
+from canvass.corpus.check import (
+    ANSWER_SCHEMA,
+    HERE,
+    ROW_SCHEMA,
+    TaskChecker,
+    check_units,
+    unit_table,
+)
 from canvass.corpus.job import REPORT_TABLES, CorpusJob, LostResults, ProcessEngine
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.report import Listed, Summary, exit_code, summarise
-from canvass.steps.answers import REFUSED
+from canvass.steps.answers import NO_ANSWERS, REFUSED
 from canvass.traces.aeron_log.releases import RELEASES, releases_of_run
 from canvass.traces.schema import ACTION_NAMES, Run
 
@@ -235,3 +243,16 @@ def test_a_unit_without_a_verdict_fails_the_job(tmp_path: Path) -> None:
 
     with pytest.raises(LostResults, match="lost has no verdict"):
         summary_of(tmp_path, rows)
+
+
+def test_what_the_first_task_of_a_worker_loads_is_no_garbage_of_later_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frozen: list[int] = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: len(frozen))
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(HERE.events))
+    for events in (0, 7, 9):
+        monkeypatch.setattr(HERE, "events", events)
+        assert list(check_units(TaskChecker("", NO_ANSWERS), unit_table([]).to_batches())) == []
+
+    assert frozen == [7]
