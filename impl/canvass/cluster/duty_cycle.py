@@ -545,18 +545,15 @@ class DutyCycle:
             if part is None:
                 break
             left -= part.count
-            if part.leadership_term_id == NULL_VALUE:
-                x = Input(position=part.position, entry_position=part.entry_position)
-                taken = self._take("ConsumeLog", x)
-            else:
-                x = Input(
-                    position=part.position,
-                    entry_position=part.entry_position,
-                    leadership_term_id=part.leadership_term_id,
-                    term_base_log_position=part.term_base_log_position,
-                )
-                taken = self._take("OnReplayNewLeadershipTermEvent", x)
-            if not taken:
+            x = Input(
+                position=part.position,
+                entry_position=part.entry_position,
+                leadership_term_id=part.leadership_term_id,
+                term_base_log_position=part.term_base_log_position,
+            )
+            opens_term = part.leadership_term_id != NULL_VALUE
+            action = "OnReplayNewLeadershipTermEvent" if opens_term else "ConsumeLog"
+            if not self._take(action, x):
                 break
             if part.snapshot:
                 self._take("TakeSnapshot")

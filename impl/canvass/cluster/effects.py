@@ -26,52 +26,57 @@ from canvass.cluster.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
-class PersistCandidateTerm:
+class Effect:
+    """An effect that the consensus module must carry out; each kind is a subclass."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersistCandidateTerm(Effect):
     """Write the candidate term to the node state, durably."""
 
     candidate_term_id: int
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateRecordingLog:
+class UpdateRecordingLog(Effect):
     """Make these the TERM entries of the recording log, durably."""
 
     entries: tuple[TermEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TruncateLog:
+class TruncateLog(Effect):
     """Truncate the recording of the log at a position."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
-class StartRecording:
+class StartRecording(Effect):
     """Start to record the log stream. So far the recording ends at ``position``."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
-class StopRecording:
+class StopRecording(Effect):
     """Stop recording the log stream, if it is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
-class OpenLogPublication:
+class OpenLogPublication(Effect):
     """Create the leader's log stream, which begins at ``position``."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
-class CloseLogPublication:
+class CloseLogPublication(Effect):
     """End the leader's log stream."""
 
 
 @dataclass(frozen=True, slots=True)
-class OpenLogSubscription:
+class OpenLogSubscription(Effect):
     """Subscribe to a leader's log stream, with its live destination if ``live``."""
 
     leader_member_id: int
@@ -79,29 +84,29 @@ class OpenLogSubscription:
 
 
 @dataclass(frozen=True, slots=True)
-class CloseLogSubscription:
+class CloseLogSubscription(Effect):
     """Leave the log stream."""
 
 
 @dataclass(frozen=True, slots=True)
-class AddCatchupDestination:
+class AddCatchupDestination(Effect):
     """Add the leader's catch-up replay to the log subscription."""
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveCatchupDestination:
+class RemoveCatchupDestination(Effect):
     """Remove the catch-up replay from the log subscription; the live log stays."""
 
 
 @dataclass(frozen=True, slots=True)
-class JoinLog:
+class JoinLog(Effect):
     """Let the services follow the log stream from a position on, and wait until they do."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
-class StartReplay:
+class StartReplay(Effect):
     """Replay the member's recording to module and services. ``ConsumeLog`` steps process it."""
 
     position: int
@@ -109,12 +114,12 @@ class StartReplay:
 
 
 @dataclass(frozen=True, slots=True)
-class StopReplay:
+class StopReplay(Effect):
     """Stop the replay of the member's recording."""
 
 
 @dataclass(frozen=True, slots=True)
-class StartReplication:
+class StartReplication(Effect):
     """Copy the leader's recording from ``position`` on. ``RecordLog`` steps take up the copy."""
 
     leader_member_id: int
@@ -123,12 +128,12 @@ class StartReplication:
 
 
 @dataclass(frozen=True, slots=True)
-class StopReplication:
+class StopReplication(Effect):
     """Stop the copying of the leader's recording."""
 
 
 @dataclass(frozen=True, slots=True)
-class StartCatchup:
+class StartCatchup(Effect):
     """Replay the member's recording to a follower, from ``position`` on, without an end."""
 
     follower_member_id: int
@@ -136,21 +141,21 @@ class StartCatchup:
 
 
 @dataclass(frozen=True, slots=True)
-class StopCatchupReplay:
+class StopCatchupReplay(Effect):
     """Stop the replay to a follower."""
 
     follower_member_id: int
 
 
 @dataclass(frozen=True, slots=True)
-class AppendToLog:
+class AppendToLog(Effect):
     """Write entries to the log stream so that it ends at ``position``."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
-class AppendNewLeadershipTermEvent:
+class AppendNewLeadershipTermEvent(Effect):
     """Write the first entry of a term to the log stream so that it ends at ``position``."""
 
     leadership_term_id: int
@@ -159,19 +164,19 @@ class AppendNewLeadershipTermEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class AdvanceCommit:
+class AdvanceCommit(Effect):
     """Let the services process the log up to ``position``. In 1.49 the position may fall."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
-class RollBack:
+class RollBack(Effect):
     """Undo what entries beyond the commit position did to the module's state."""
 
 
 @dataclass(frozen=True, slots=True)
-class CompleteElection:
+class CompleteElection(Effect):
     """End the election: connect the ingress, and serve in the new role."""
 
     leadership_term_id: int
@@ -179,7 +184,7 @@ class CompleteElection:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteSnapshot:
+class WriteSnapshot(Effect):
     """Snapshot module and services at ``position``, up to which both have processed the log."""
 
     leadership_term_id: int
@@ -188,46 +193,17 @@ class WriteSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class EndProcess:
+class EndProcess(Effect):
     """End the process. This is the last effect, after the acknowledgement has been sent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Send:
+class Send(Effect):
     """Send a message to another member. It may be lost; the transport does not repeat it."""
 
     to: int
     message: Message
 
-
-Effect: TypeAlias = (
-    PersistCandidateTerm
-    | UpdateRecordingLog
-    | TruncateLog
-    | StartRecording
-    | StopRecording
-    | OpenLogPublication
-    | CloseLogPublication
-    | OpenLogSubscription
-    | CloseLogSubscription
-    | AddCatchupDestination
-    | RemoveCatchupDestination
-    | JoinLog
-    | StartReplay
-    | StopReplay
-    | StartReplication
-    | StopReplication
-    | StartCatchup
-    | StopCatchupReplay
-    | AppendToLog
-    | AppendNewLeadershipTermEvent
-    | AdvanceCommit
-    | RollBack
-    | CompleteElection
-    | WriteSnapshot
-    | EndProcess
-    | Send
-)
 
 Effects: TypeAlias = tuple[Effect, ...]
 

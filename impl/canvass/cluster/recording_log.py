@@ -10,8 +10,6 @@ The recording log and the recording can disagree. No function here makes them ag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -112,17 +110,3 @@ def ensure_coherent(
     if end != NULL_VALUE:
         return commit_log_position(log, term, end)
     return log
-
-
-def is_coherent(log: Sequence[TermEntry]) -> bool:
-    """Whether terms rise, each term begins where the previous one ends, and only the last one is
-    open.
-    """
-    return all(
-        entry.log_position == NULL_VALUE or entry.term_base_log_position <= entry.log_position
-        for entry in log
-    ) and all(
-        entry.leadership_term_id < following.leadership_term_id
-        and entry.log_position == following.term_base_log_position
-        for entry, following in pairwise(log)
-    )

@@ -104,20 +104,16 @@ class Counterexample:
     place: str | None
     source: str
 
-    def lines(self, width: int = 100, command: str = "canvass") -> Iterator[str]:
+    def lines(self, width: int = 100) -> Iterator[str]:
         """Yield the lines of the text for a person, without line ends.
 
         A step has a headline, and at most eight lines below it.
         """
         violation = self.violation
         yield f"counterexample of {self.model}: {violation.claim} ({violation.outcome.value})"
-        cut = False
         for step in self.steps:
             yield f"{step.state.number:>4}  {step.title:<24} {step.acting}".rstrip()
-            details = _details(step)
-            shown = _at_most(details, width)
-            cut |= shown[-1].lstrip().startswith("…")
-            yield from shown
+            yield from _at_most(_details(step), width)
         yield from (f"      {line}" for line in self.continuation())
         # The places in the specification: TLC gives them for an error, but not for a property.
         rest = violation.message.partition("\n\n")[2]
@@ -126,8 +122,6 @@ class Counterexample:
             what = "violated" if violation.outcome.is_violation else "evaluated"
             yield f"{what}: {violation.name}" + (f"  ({self.place})" if self.place else "")
             yield from (f"  {line}".rstrip() for line in self.explanation)
-        if cut:
-            yield f"each state whole: --export FILE.json, then {command} browse FILE.json"
 
     def continuation(self) -> Iterator[str]:
         """Give the line that ends an infinite behaviour."""
@@ -245,7 +239,8 @@ def _at_most(texts: Sequence[str], width: int) -> list[str]:
     lines = [line for text in texts for line in _wrapped(text, width)]
     if len(lines) <= _MOST_LINES:
         return lines
-    return [*lines[: _MOST_LINES - 1], f"      … and {len(lines) - _MOST_LINES + 1} lines more"]
+    more = len(lines) - _MOST_LINES + 1
+    return [*lines[: _MOST_LINES - 1], f"      … and {more} lines more (--export has them)"]
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -225,10 +225,6 @@ class ModelRun:
         )
 
 
-_FEW = 4
-"""The most models that an error message names."""
-
-
 def choose(
     names: Sequence[str], sets: frozenset[ModelSet], spec: Path | None, *, lists: bool
 ) -> tuple[Path, tuple[ModelEntry, ...]]:
@@ -281,14 +277,9 @@ def select(
         return found
     for name in names:
         if name not in by_name:
-            begin = [one for one in by_name if one.lower().startswith(name.lower())]
             near = difflib.get_close_matches(name, by_name, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            if begin and not any(one.lower() == name.lower() for one in begin):
-                few = ", ".join(begin[:_FEW]) + (", …" if len(begin) > _FEW else "")
-                hint = f"; {len(begin)} begin so: {few}"
-            shown = f" {name}" if begin else ""
-            raise ModelError(f"there is no model {name!r}{hint} (`canvass check --list{shown}`)")
+            raise ModelError(f"there is no model {name!r}{hint} (`canvass check --list`)")
     if names:
         return tuple(by_name[name] for name in dict.fromkeys(names))
     chosen = tuple(model for model in manifest.models if model.model_set in sets)

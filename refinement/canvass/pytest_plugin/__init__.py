@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from canvass.pytest_plugin.session import Session, add_options, seed_of
+from canvass.pytest_plugin.session import Session, seed_of
 
 if TYPE_CHECKING:
     from canvass.pytest_plugin.recording import RecorderFixture
@@ -24,12 +24,34 @@ if TYPE_CHECKING:
 
 _SESSION = pytest.StashKey[Session]()
 _FAILED = pytest.StashKey[bool]()
-_RUN_FIXTURE = "canvass_run"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options; all begin with ``--canvass``."""
-    add_options(parser)
+    group = parser.getgroup("canvass", "conformance of runs to the model (canvass)")
+    group.addoption(
+        "--canvass-seed",
+        metavar="N",
+        help="seed of every test that uses canvass_seed; 'random' draws a new one for each",
+    )
+    group.addoption(
+        "--canvass-artifacts",
+        metavar="DIR",
+        help="where failing runs are stored (default: pytest's cache folder)",
+    )
+    group.addoption(
+        "--canvass-graph",
+        action="append",
+        default=[],
+        metavar="ARTIFACT",
+        help="a state graph: its steps are not asked of TLC",
+    )
+    group.addoption(
+        "--canvass-cache",
+        metavar="DIR",
+        help="cache of TLC's answers (default: ~/.cache/canvass)",
+    )
+    parser.addini("canvass_graph", "state graphs, as --canvass-graph", type="paths", default=[])
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "canvass_runs(*paths, expect='CONFORMS'): call the test once for each recorded run in"
-        " these folders, with the fixture canvass_run; a run with another verdict fails the test",
+        " these folders, as its fixture canvass_run; a run with another verdict fails the test",
     )
     config.stash[_SESSION] = Session(config)
 
@@ -109,24 +131,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("canvass_runs")
     if marker is None:
         return
-    if _RUN_FIXTURE not in metafunc.fixturenames:
-        metafunc.fixturenames.append(_RUN_FIXTURE)
     expect = marker.kwargs.get("expect", "CONFORMS")
     runs = _runs_named(metafunc.config.rootpath, marker.args)
     metafunc.parametrize(
-        _RUN_FIXTURE,
+        "canvass_run",
         [(path, expect) for path in runs],
         ids=[path.name for path in runs],
         indirect=True,
     )
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Check the run of a test that has the marker, even if the test does not use the fixture."""
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    names: list[str] = getattr(item, "fixturenames", [])
-    if _RUN_FIXTURE in params and _RUN_FIXTURE not in names:
-        names.append(_RUN_FIXTURE)
 
 
 def _runs_named(root: Path, paths: Sequence[str | Path]) -> list[Path]:
@@ -164,7 +176,7 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Write the number of checked runs, and the coverage of the spec."""
-    lines = config.stash[_SESSION].summary()
+    lines = [*config.stash[_SESSION].summary()]
     if lines:
         terminalreporter.section("canvass")
         for line in lines:
@@ -176,12 +188,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Send the coverage of a worker to its controller."""
     output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output["canvass"] = session.config.stash[_SESSION].coverage.to_builtins()
+        output["canvass"] = dict(session.config.stash[_SESSION].counts)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ARG001 - named by pytest-xdist
     """Add the coverage of a worker of pytest-xdist."""
-    output = getattr(node, "workeroutput", {}).get("canvass")
-    if output:
-        node.config.stash[_SESSION].coverage.add(**output)
+    counts = getattr(node, "workeroutput", {}).get("canvass", {})
+    node.config.stash[_SESSION].counts.update(counts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -38,8 +37,7 @@ class Recording:
         self.failure = ""
         self._session = session
         self._item = item
-        self._recorder = RunRecorder(path, run, flush=False)
-        self._members: dict[int, StreamRecorder] = {}
+        self._recorder = RunRecorder(path, run)
         self._checked_bytes = -1
         self._closed = False
 
@@ -51,7 +49,7 @@ class Recording:
         ValueError
             If the cluster has no such member.
         """
-        return self._members.setdefault(member_id, self._recorder.member(member_id))
+        return self._recorder.member(member_id)
 
     def check(self, expect: str | None = "CONFORMS") -> Checked:
         """Check the steps recorded up to now. More steps may be recorded afterwards.
@@ -69,7 +67,6 @@ class Recording:
             The run with its verdict. A run without events is ``MALFORMED``.
         """
         __tracebackhide__ = True
-        self._flush()
         size = self._size()
         try:
             checked = self._session.check(self.path)
@@ -92,13 +89,7 @@ class Recording:
     @property
     def is_checked(self) -> bool:
         """Whether no step was recorded after the last check."""
-        self._flush()
         return self._checked_bytes == self._size()
-
-    def _flush(self) -> None:
-        if not self._closed:
-            for member in self._members.values():
-                member.flush()
 
     def close(self) -> None:
         """Close the files; no more steps can be recorded."""
@@ -110,12 +101,7 @@ class Recording:
         """Give the recording; the end of the ``with`` block checks and closes it."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """Check the recording, unless the block raised an error, and close the files."""
         __tracebackhide__ = True
         try:

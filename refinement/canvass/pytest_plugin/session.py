@@ -10,8 +10,8 @@ import re
 import shutil
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,68 +25,6 @@ if TYPE_CHECKING:
     from canvass.steps.answers import StepLookup
 
 _LISTED: Final = 12
-
-
-@dataclass(slots=True)
-class Coverage:
-    """Counts of checked runs by verdict, and of their events by action."""
-
-    verdicts: Counter[str] = field(default_factory=Counter)
-    actions: Counter[str] = field(default_factory=Counter)
-
-    def add(self, verdicts: Mapping[str, int], actions: Mapping[str, int]) -> None:
-        """Add runs and events."""
-        self.verdicts.update(verdicts)
-        self.actions.update(actions)
-
-    def to_builtins(self) -> dict[str, dict[str, int]]:
-        """Give the arguments of `add` in a form that another process can read."""
-        return {"verdicts": dict(self.verdicts), "actions": dict(self.actions)}
-
-    def lines(self, every_action: Iterable[str]) -> Iterator[str]:
-        """Write the coverage, line by line."""
-        runs = sum(self.verdicts.values())
-        verdicts = ", ".join(f"{count:,} {name}" for name, count in sorted(self.verdicts.items()))
-        checked = f"{counted(runs, 'run')} checked, {counted(self.actions.total(), 'event')}"
-        yield f"{checked}: {verdicts}"
-        actions = list(every_action)
-        never = [name for name in actions if name not in self.actions]
-        taken = len(actions) - len(never)
-        # Rounded down: only the whole is 100%.
-        share = taken * 1000 // len(actions) / 10
-        line = f"actions of the spec: {taken} of {len(actions)} ({share:.1f}%)"
-        if never:
-            more = f" and {len(never) - _LISTED} more" if len(never) > _LISTED else ""
-            line += f"; never taken: {', '.join(never[:_LISTED])}{more}"
-        yield line
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Add the options of the plugin."""
-    group = parser.getgroup("canvass", "conformance of runs to the model (canvass)")
-    group.addoption(
-        "--canvass-seed",
-        metavar="N",
-        help="seed of every test that uses canvass_seed; 'random' draws a new one for each",
-    )
-    group.addoption(
-        "--canvass-artifacts",
-        metavar="DIR",
-        help="where failing runs are stored (default: pytest's cache folder)",
-    )
-    group.addoption(
-        "--canvass-graph",
-        action="append",
-        default=[],
-        metavar="ARTIFACT",
-        help="a state graph: its steps are not asked of TLC",
-    )
-    group.addoption(
-        "--canvass-cache",
-        metavar="DIR",
-        help="cache of TLC's answers (default: ~/.cache/canvass)",
-    )
-    parser.addini("canvass_graph", "state graphs, as --canvass-graph", type="paths", default=[])
 
 
 _KEPT: Final = "failed"
@@ -119,14 +57,14 @@ class Session:
 
     Attributes
     ----------
-    coverage
-        The coverage of all checked runs.
+    counts
+        The number of checked runs by verdict, and of their events by action.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._lookup: StepLookup | None = None
-        self.coverage = Coverage()
+        self.counts: Counter[str] = Counter()
 
     @property
     def lookup(self) -> StepLookup:
@@ -162,8 +100,9 @@ class Session:
             pytest.fail(f"canvass: {error}", pytrace=False)
         (run,) = findings.runs
         result = run.verdict
-        taken = zip(_every_action(), run.actions.tolist(), strict=True) if result.events else ()
-        self.coverage.add({result.verdict.value: 1}, {name: n for name, n in taken if n})
+        self.counts[result.verdict.value] += 1
+        if result.events:
+            self.counts.update(dict(zip(_every_action(), run.actions.tolist(), strict=True)))
         return Checked(path, result)
 
     def failure_text(self, checked: Checked, shown: Path) -> str:
@@ -216,9 +155,26 @@ class Session:
 
     # --- coverage ---------------------------------------------------------------------------------
 
-    def summary(self) -> list[str]:
+    def summary(self) -> Iterator[str]:
         """Give lines with the coverage; none without a run."""
-        return [*self.coverage.lines(_every_action())] if self.coverage.verdicts else []
+        if not self.counts:
+            return
+        from canvass.conformance.findings import Verdict
+
+        verdicts = {each.value: self.counts[each.value] for each in Verdict}
+        actions = _every_action()
+        runs, events = sum(verdicts.values()), sum(self.counts[name] for name in actions)
+        found = ", ".join(f"{count:,} {name}" for name, count in sorted(verdicts.items()) if count)
+        yield f"{counted(runs, 'run')} checked, {counted(events, 'event')}: {found}"
+        never = [name for name in actions if not self.counts[name]]
+        taken = len(actions) - len(never)
+        # Rounded down: only the whole is 100%.
+        share = taken * 1000 // len(actions) / 10
+        line = f"actions of the spec: {taken} of {len(actions)} ({share:.1f}%)"
+        if never:
+            more = f" and {len(never) - _LISTED} more" if len(never) > _LISTED else ""
+            line += f"; never taken: {', '.join(never[:_LISTED])}{more}"
+        yield line
 
 
 def seed_of(item: pytest.Item, option: str | None) -> int:

@@ -32,7 +32,6 @@ from canvass.cli.output import (
     lane_width,
     print_lines,
     result_console,
-    typed,
     write_file,
     write_json,
     write_text,
@@ -320,7 +319,7 @@ def show_counterexample(shown: Counterexample, *, diagram: bool) -> None:
         else:
             print_lines(lanes)
             return
-    print("\n".join(shown.lines(lane_width(), typed())))
+    print("\n".join(shown.lines(lane_width())))
 
 
 def prove(
