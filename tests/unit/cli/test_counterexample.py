@@ -86,8 +86,8 @@ def test_states_that_cannot_be_listed_are_shown_as_tlc_printed_them(tmp_path: Pa
 def test_long_values_are_folded_and_the_rest_is_named(tmp_path: Path) -> None:
     items = ", ".join(str(number) for number in range(40))
     long = ", ".join(str(number) for number in range(400))
-    whole = shown(tmp_path, state(1, None, f"/\\ log = <<{items}>>"))[2:]
-    cut = shown(tmp_path, state(1, None, f"/\\ log = <<{long}>>"))[2:-1]
+    whole = shown(tmp_path, state(1, None, f"/\\ log = <<{items}>>"))[2:-1]
+    cut = shown(tmp_path, state(1, None, f"/\\ log = <<{long}>>"))[2:]
 
     assert " ".join(line.strip() for line in whole) == f"log = <<{items}>>"
     assert all(len(line) <= 100 for line in cut)
