@@ -29,6 +29,7 @@ from canvass.distance.moments import RunMoments
 from canvass.distance.search import Distance, Moment
 from canvass.lanes.drawing import Tree, action_name
 from canvass.spec.files import spec_root
+from canvass.tlc.errors import JavaError
 from support.browse import Asked, serving
 from support.core_lookup import core_lookup
 from support.dialogue import Dialogue, replay
@@ -203,11 +204,12 @@ def test_tlc_works_on_one_question_at_a_time_and_what_failed_begins_again(
 ) -> None:
     go_on, begun = threading.Event(), list[str]()
 
-    def searched(_root: Path, moment: Moment, _bounds: object) -> Distance:
+    def searched(_root: Path, moment: Moment, *_: object) -> tuple[Distance, None]:
         begun.append(moment.label)
         go_on.wait(60)
-        failure = "no Java" if len(begun) == 1 else ""
-        return Distance(moment.label, None, {}, 4, 9, 0.0, complete=True, failure=failure)
+        if len(begun) == 1:
+            raise JavaError("no Java")
+        return Distance(None, {}, 4, True, 9, 0.0), None
 
     monkeypatch.setattr(what_if, "search", searched)
     first, second = RunMoments(good_run).moments([3, 60])

@@ -1,4 +1,4 @@
-"""The moments of a recorded run, and the moment at which members start on their disks.
+"""The moments of a recorded run.
 
 A run does not record the term of each byte of a log. `_Replay` derives the terms: it reads the
 events in the order of causes, as `canvass browse` shows them, and copies entries from the leader
@@ -10,20 +10,15 @@ A search takes seconds, but a cluster is near a loss only for milliseconds. So
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from canvass.cluster import core
-from canvass.cluster.member import Input, Member, Role
+from canvass.cluster.member import Member, Role
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.predicates import quorum_position
-from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.conformance.diagnose import RunColumns, load
-from canvass.disks.possible_leaders import initial_state
-from canvass.disks.soundness import check, reason_not_to_start
-from canvass.disks.verdict import assess, load_disks
 from canvass.distance.search import Moment
 from canvass.lanes.drawing import RunLanes
 from canvass.simulation.world import Log, Segment, agreement, append, copy, cut, length
@@ -136,24 +131,15 @@ class RunMoments:
 
         If several are equally exposed, it is the last one.
         """
-        time = self.loaded.columns.time_ns
         replay = _Replay(self)
-        found, until = list[tuple[int, Exposure]](), None
-        best: tuple[int, Exposure] | None = None
+        best: dict[int, tuple[int, Exposure]] = {}
         for place, row in enumerate(self.lanes.rows):
-            now = int(time[row])
-            if until is None:
-                until = now + period_ns
-            if now >= until:
-                if best is not None:
-                    found.append(best)
-                best = None
-                until += period_ns * ((now - until) // period_ns + 1)
             replay.advance(row)
             exposed = replay.exposure(row)
-            if best is None or exposed >= best[1]:
-                best = place, exposed
-        return found if best is None else [*found, best]
+            period = (self.time_ns(place) - self.time_ns(0)) // period_ns
+            if period not in best or exposed >= best[period][1]:
+                best[period] = place, exposed
+        return sorted(best.values())
 
     def time_ns(self, place: int) -> int:
         """Give the time of an event by its member's clock."""
@@ -303,57 +289,3 @@ def _by_recording_log(state: Member, log: Log, end: int) -> Log:
         term = max(log[-1].term if log else 0, state.log_leadership_term_id, 0)
         log = append(log, Segment(term, log[-1].base if log else 0, start, end))
     return log
-
-
-def moment_of_disks(folders: Sequence[Path], *, lost: Sequence[int] = ()) -> Moment:
-    """Give the moment after all members that can start have started.
-
-    The committed log is the one that the disks prove; see `canvass.disks.comparison`.
-
-    Parameters
-    ----------
-    folders, lost
-        As in `canvass.disks.verdict.assess`.
-
-    Raises
-    ------
-    DiskError
-        If a folder cannot be read as disks.
-    """
-    verdict = assess(folders, lost=lost)
-    disks = {disk.member_id: disk for disk in load_disks(folders) if disk.member_id not in lost}
-    rules = Rules.of(verdict.revision, verdict.member_count)
-    ids = sorted({*verdict.member_ids, *verdict.without_disk})
-    members, logs = [], list[Log]()
-    for index, member_id in enumerate(ids):
-        disk = disks.get(member_id)
-        if disk is None:
-            members.append(persistent_member(rules))
-            logs.append(())
-            continue
-        state, log = initial_state(rules, disk)
-        if not reason_not_to_start(disk, check(disk)):
-            begun = core.step(rules, index, state, "Restart", Input())
-            assert begun is not None, "a member can always be started"
-            state = begun.next
-        members.append(state)
-        logs.append(log)
-    proven = verdict.committed
-    committed: Log = ()
-    if proven is not None:
-        committed = cut(logs[ids.index(proven.member_id)], proven.position)
-    return Moment(
-        rules=rules,
-        members=tuple(members),
-        under_way=(),
-        logs=tuple(logs),
-        committed=committed if length(committed) else (),
-        leaders=frozenset(
-            (run.term, ids.index(run.leader))
-            for disk in disks.values()
-            if disk.log is not None
-            for run in disk.log.terms
-            if run.leader in ids
-        ),
-        label="the disks",
-    )

@@ -9,8 +9,8 @@ so `Moment.small` replaces each position by its rank among all positions of the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
@@ -31,12 +31,14 @@ from canvass.simulation.world import Log, length
 from canvass.steps.oracle import constants_of
 from canvass.steps.step import ranks
 from canvass.steps.step import renamed as with_numbers
-from canvass.tlc.config import TlcConfig, given, parse_config
-from canvass.tlc.results import CheckResult, Outcome, Violation
+from canvass.tlc.config import given, parse_config
+from canvass.tlc.errors import RunError
+from canvass.tlc.results import Outcome, Violation
 from canvass.tlc.runner import check
 from canvass.traces.errors import counted
 from canvass.traces.schema import NumberKind, kind
 
+Count = Annotated[int, Meta(ge=0)]
 UnderWay = tuple[int, int, Message]
 """Sender, receiver and message."""
 _REPORTS: Final = (AppendPosition, CanvassPosition, CatchupPosition, CommitPosition)
@@ -127,15 +129,10 @@ class Moment:
     @property
     def last_term(self) -> int:
         """The newest term that any member knows."""
-        return max(
-            (
-                *(term for term, _ in self.leaders),
-                *(one.candidate_term_id for one in self.members),
-                *(one.persisted_candidate_term_id for one in self.members),
-                *(one.leadership_term_id for one in self.members),
-                0,
-            )
-        )
+        terms = [term for term, _ in self.leaders]
+        for one in self.members:
+            terms += one.candidate_term_id, one.persisted_candidate_term_id, one.leadership_term_id
+        return max(terms)
 
     @property
     def end(self) -> int:
@@ -143,24 +140,15 @@ class Moment:
         written = (one.publication_position for one in self.members)
         return max((*map(length, self.logs), *written, 0))
 
-    def constants(self) -> dict[str, Any]:
-        """Give the constants of `MCFrom.tla` for this moment, which must be made by `small`."""
-        everybody = frozenset(range(self.rules.member_count))
-        return {
-            "Candidates": everybody,
-            "Impatient": everybody,
-            "Fragile": everybody,
-            "MaxTerm": self.last_term + 1,
-            "MaxPosition": self.end + 1,
-            "From": self.value(),
-        }
-
     def value(self) -> dict[str, Any]:
         """Give the cluster as a value of the spec. The moment must be made by `small`."""
         count = range(self.rules.member_count)
+        channel = {i: {j: tuple[Any, ...]() for j in count} for i in count}
+        for sender, receiver, message in self.under_way:
+            channel[sender][receiver] += (msgspec.to_builtins(message),)
         return {
             "member": {i: _state_value(one) for i, one in enumerate(self.members)},
-            "channel": {i: {j: tuple(self._messages(i, j)) for j in count} for i in count},
+            "channel": channel,
             "log": {i: _entries(log) for i, log in enumerate(self.logs)},
             "hist": {
                 "leaders": frozenset(self.leaders),
@@ -168,11 +156,6 @@ class Moment:
                 "committed": _entries(self.committed),
             },
         }
-
-    def _messages(self, sender: int, receiver: int) -> Iterator[Any]:
-        for i, j, message in self.under_way:
-            if (i, j) == (sender, receiver):
-                yield msgspec.to_builtins(message)
 
 
 def together(
@@ -214,32 +197,13 @@ def _entries(log: Iterable[Any]) -> tuple[int, ...]:
 # --- the search -----------------------------------------------------------------------------------
 
 MODULE: Final = "MCFrom"
-STACK_MIB: Final = 64
-HEAP_MIB: Final = 512
 MAX_CRASHES: Final = 1
 """Most crashes in a behaviour."""
 MAX_UNDER_WAY: Final = 1
 """Most messages under way at once, besides those under way at the start."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchBounds:
-    """How far a search goes.
-
-    Parameters
-    ----------
-    steps
-        Maximum length of a behaviour.
-    seconds
-        Time limit, with the start of Java.
-    """
-
-    steps: int = 12
-    seconds: float = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Distance:
+class Distance(Struct, frozen=True, rename="camel"):
     """The result of a search.
 
     Attributes
@@ -252,35 +216,35 @@ class Distance:
         Length up to which all behaviours were searched.
     complete
         Whether all behaviours within the bounds were searched.
-    failure
-        The reason why TLC could not search; empty if it could.
-    violation
-        The violation that TLC reported; None without one.
+    states, seconds
+        Number of distinct states, and the elapsed time, with the start of Java.
     """
 
-    label: str
-    steps: int | None
+    steps: Count | None
     faults: dict[str, int]
-    searched: int
+    searched: Count
+    complete: bool
     states: int
     seconds: float
-    complete: bool
-    failure: str = ""
-    violation: Violation | None = field(repr=False, default=None)
 
 
 FAULTS: Final = {"RestartMember": "crash", "TETakeEnterElection": "lost leader"}
 """Names of the actions that are faults of the environment."""
 
 
-def configuration(root: Path, rules: Rules) -> TlcConfig:
-    """Give the configuration of the search."""
-    config = parse_config((root / f"{MODULE}.cfg").read_text(encoding="utf-8"))
-    return replace(config, constants={**config.constants, **constants_of(rules, root)})
+def search(
+    root: Path, moment: Moment, steps: int, seconds: float
+) -> tuple[Distance, Violation | None]:
+    """Search from a moment for the nearest violation, and give TLC's behaviour to it.
 
-
-def search(root: Path, moment: Moment, bounds: SearchBounds) -> Distance:
-    """Search from a moment for the nearest violation.
+    Parameters
+    ----------
+    root, moment
+        The spec folder, and the cluster to start from.
+    steps
+        Maximum length of a behaviour.
+    seconds
+        Time limit, with the start of Java.
 
     Raises
     ------
@@ -288,56 +252,58 @@ def search(root: Path, moment: Moment, bounds: SearchBounds) -> Distance:
         If TLC cannot run, or cannot read the moment.
     """
     small, _ = moment.small()
-    constants = small.constants() | {
-        "MaxSteps": bounds.steps + 1,
+    everybody = frozenset(range(moment.rules.member_count))
+    constants = {
+        "Candidates": everybody,
+        "Impatient": everybody,
+        "Fragile": everybody,
+        "MaxTerm": small.last_term + 1,
+        "MaxPosition": small.end + 1,
+        "From": small.value(),
+        "MaxSteps": steps + 1,
         "MaxFaults": MAX_CRASHES,
         "MaxUnderWay": MAX_UNDER_WAY + len(small.under_way),
     }
-    config = configuration(root, moment.rules)
+    config = parse_config((root / f"{MODULE}.cfg").read_text(encoding="utf-8"))
+    config = replace(config, constants={**config.constants, **constants_of(moment.rules, root)})
     with TemporaryDirectory(prefix="canvass-distance-") as folder:
         result = check(
             *given(root / f"{MODULE}.tla", config, constants, Path(folder)),
             workers=1,  # With several workers, the behaviour may not be a shortest one.
-            heap_mib=HEAP_MIB,
-            stack_mib=STACK_MIB,
-            timeout_s=bounds.seconds,
+            heap_mib=512,
+            stack_mib=64,
+            timeout_s=seconds,
             check_deadlock=False,
             library=(root,),
         )
+    complete = result.outcome is Outcome.SUCCESS
+    if not (complete or result.outcome.is_violation or result.outcome is Outcome.TIMEOUT):
+        raise RunError(f"{moment.label}: {result.message}")
     violation = result.violations[0] if result.violations else None
     states = violation.states if violation else ()
     faults = Counter(FAULTS[state.action] for state in states if state.action in FAULTS)
-    depth = result.depth or 0
-    complete = result.outcome is Outcome.SUCCESS
-    return Distance(
-        label=moment.label,
+    distance = Distance(
         steps=len(states) - 1 if violation else None,
         faults=dict(faults),
-        searched=bounds.steps if complete else max(depth - 2, 0),
-        states=result.distinct or 0,
-        seconds=result.seconds,
+        searched=steps if complete else max((result.depth or 0) - 2, 0),
         complete=complete,
-        failure=result.message if _failed(result) else "",
-        violation=violation,
+        states=result.distinct or 0,
+        seconds=round(result.seconds, 3),
     )
-
-
-def _failed(result: CheckResult) -> bool:
-    return not (result.ok or result.outcome.is_violation or result.outcome is Outcome.TIMEOUT)
+    return distance, violation
 
 
 # --- the report -----------------------------------------------------------------------------------
 
 PROPERTY: Final = "CommittedIsDurable"
 """The property whose violation is searched for: a loss of committed entries."""
-Count = Annotated[int, Meta(ge=0)]
 
 
-class MomentReport(Struct, frozen=True, rename="camel"):
+class MomentReport(Distance, frozen=True, rename="camel"):
     """The distance from one moment: an element of ``canvass distance --format json``.
 
     ``event`` is a place in the order of causes of the run; ``timeNs`` is the time since the first
-    event of the run. Both are null for disks.
+    event of the run.
     ``steps`` is null if no violation was found within ``searched`` steps.
     ``underWay`` counts the messages under way at the moment. ``repeats`` counts further messages
     that a later message in the same channel replaces; the search leaves them out.
@@ -345,18 +311,12 @@ class MomentReport(Struct, frozen=True, rename="camel"):
     """
 
     moment: str
-    event: Count | None
-    time_ns: int | None
-    steps: Count | None
-    faults: dict[str, int]
-    searched: Count
-    complete: bool
-    states: int
-    seconds: float
+    event: Count
+    time_ns: int
     positions: list[int]
     under_way: int
     repeats: int
-    counted_too_far: int | None = None
+    counted_too_far: int | None
 
 
 class DistanceReport(Struct, frozen=True, rename="camel"):
@@ -368,7 +328,7 @@ class DistanceReport(Struct, frozen=True, rename="camel"):
     moments: list[MomentReport]
 
 
-def found_text(report: MomentReport | Distance) -> str:
+def found_text(report: Distance) -> str:
     """Write the distance from a moment to a violation of `PROPERTY`, in words."""
     if report.steps == 0:
         return f"{PROPERTY} is violated here already"
@@ -379,7 +339,7 @@ def found_text(report: MomentReport | Distance) -> str:
     return f"no violation of {PROPERTY} within {counted(report.searched, 'step')}{stopped}"
 
 
-def faults_text(report: MomentReport | Distance) -> str:
+def faults_text(report: Distance) -> str:
     """Count the faults among the steps to a violation; empty if there are none."""
     named = {"crash": "crashes", "lost leader": "lost leaders"}
     parts = [f"{n} {kind if n == 1 else named[kind]}" for kind, n in sorted(report.faults.items())]

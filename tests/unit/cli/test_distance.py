@@ -11,7 +11,6 @@ import pytest
 from canvass.distance import search
 from canvass.distance.moments import RunMoments
 from canvass.distance.search import Distance, Moment
-from support.aeron_disks import Term, disk_of, write_disks
 from support.moments import captured_loss, first_loss
 
 Command = Callable[..., tuple[int, str, str]]
@@ -59,9 +58,9 @@ def test_messages_are_searched_without_repeats_and_counted(
 ) -> None:
     found: list[Moment] = []
 
-    def searched(_root: Path, moment: Moment, *_: object) -> Distance:
+    def searched(_root: Path, moment: Moment, *_: object) -> tuple[Distance, None]:
         found.append(moment)
-        return Distance("event 2412", None, {}, 1, 1, 0.0, complete=True)
+        return Distance(None, {}, 1, True, 1, 0.0), None
 
     monkeypatch.setattr(search, "search", searched)
     (moment,) = RunMoments(run).moments([2412])
@@ -72,18 +71,3 @@ def test_messages_are_searched_without_repeats_and_counted(
     assert found == [moment.without_repeats()]
     assert report["underWay"] == len(found[0].under_way) == 1
     assert report["repeats"] == len(moment.under_way) - 1 == 32
-
-
-@pytest.mark.night
-def test_a_search_starts_from_disks(command: Command, tmp_path: Path) -> None:
-    """Member 0 has opened term 1, so term 0 was committed; then two disks are lost."""
-    terms = [Term(0, 0, (b"a",)), Term(1, 1)]
-    write_disks(tmp_path / "all", [disk_of(i, terms) for i in range(3)])
-    write_disks(tmp_path / "one", [disk_of(0, [*terms, Term(2, 2)])])
-
-    code, out, _ = command("distance", tmp_path / "all", "--steps", "2")
-    left_code, left, _ = command("distance", tmp_path / "one", "--steps", "2")
-
-    assert (code, left_code) == (0, 1)
-    assert out.startswith("the disks: no violation of CommittedIsDurable within 2 steps;")
-    assert left.startswith("the disks: CommittedIsDurable is violated here already;")

@@ -1,4 +1,4 @@
-"""Moments of runs and of disks: the logs, the committed log, and the small form."""
+"""Moments of runs: the logs, the committed log, and the small form."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import AppendPosition, RequestVote
-from canvass.distance.moments import RunMoments, UnknownState, moment_of_disks
+from canvass.distance.moments import RunMoments, UnknownState
 from canvass.simulation.world import Log, length
-from support.aeron_disks import Term, disk_of, write_disks
 from support.moments import captured_loss, first_loss, is_durable
-
-A, B, C = b"a" * 32, b"b" * 32, b"c" * 32
 
 
 def lengths(log: Log) -> list[tuple[int, int, int]]:
@@ -111,25 +107,6 @@ def test_every_second_has_its_last_event(run: Path) -> None:
     assert places == sorted(set(places))
     assert places[-1] == moments.total - 1
     assert moments.time_ns(places[3]) - moments.time_ns(places[0]) >= 2 * 10**9
-
-
-def test_members_that_start_on_their_disks_are_in_an_election(tmp_path: Path) -> None:
-    first = Term(0, 0, (A, B))
-    disks = [disk_of(0, [first]), disk_of(1, [first]), disk_of(2, [first, Term(1, 2, (C,))])]
-    moment = moment_of_disks(write_disks(tmp_path, disks))
-
-    assert [one.election_state for one in moment.members] == [ElectionState.CANVASS] * 3
-    assert [length(log) for log in moment.logs] == [288, 288, 480]
-    assert lengths(moment.committed) == [(0, 0, 288)], "a leader has opened the next term there"
-    assert is_durable(moment)
-
-
-def test_a_member_with_a_lost_disk_is_empty_and_not_started(tmp_path: Path) -> None:
-    disks = [disk_of(i, [Term(0, 0, (A, B))]) for i in range(3)]
-    moment = moment_of_disks(write_disks(tmp_path, disks), lost=[1])
-
-    assert moment.members[1].election_state is ElectionState.CLOSED
-    assert moment.logs[1] == ()
 
 
 def test_the_events_of_a_near_miss_are_the_most_exposed_ones(run: Path) -> None:

@@ -54,7 +54,7 @@ from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.member import Input, ModuleState
 from canvass.conformance.diagnose import find_operator, guard_parts
 from canvass.distance.moments import UnknownState
-from canvass.distance.search import Moment, SearchBounds, found_text, search
+from canvass.distance.search import Moment, found_text, search
 from canvass.graph.predicate import evaluate
 from canvass.graph.values import Columns, interned
 from canvass.lanes.drawing import Tree, field_changes, is_cluster, value_text
@@ -66,9 +66,7 @@ from canvass.tlc.values import format_value, function
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.schema import ACTION_NAMES
 
-_BOUNDS: Final = SearchBounds(steps=12, seconds=60)
-
-
+_SECONDS: Final = 60
 THREAD: Final = "question to TLC"
 _PENDING: Final = api.TlcAnswer(text="", states=0, counterexample=None, pending=True)
 
@@ -121,12 +119,10 @@ class TlcQuestions:
 
     def nearest(self, moment: Moment) -> api.TlcAnswer:
         """Search for the nearest loss from a moment."""
-        found, kept = search(spec_root(), moment, _BOUNDS), None
-        if found.failure:
-            raise TlcError(found.failure)
-        if found.violation is not None and found.steps:
-            title = f"loss after {found.label}"
-            content = counterexample_of(found.violation, title)
+        (found, violation), kept = search(spec_root(), moment, 12, _SECONDS), None
+        if violation is not None and found.steps:
+            title = f"loss after {moment.label}"
+            content = counterexample_of(violation, title)
             made = Lazy(lambda: content)
             source = Source("counterexample", title, "found by a search", Path(), made)
             kept = self._store.add(source)
@@ -278,7 +274,7 @@ class WhatIfRoutes:
         asked = script(start, path)
 
         def confirm() -> api.TlcAnswer:
-            result = asked.played(_BOUNDS.seconds)
+            result = asked.played(_SECONDS)
             return api.TlcAnswer(asked.verdict(result), result.distinct or 0, None, pending=False)
 
         return self._tlc.ask((asked.module, asked.config.text()), confirm)

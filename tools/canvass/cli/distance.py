@@ -1,4 +1,4 @@
-"""``canvass distance``: the nearest violation from a moment of a run, or from members' disks.
+"""``canvass distance``: the nearest violation from a moment of a run.
 
 This module finds the moments that the command line names, and writes the results. The search is in
 `canvass.distance.search`.
@@ -7,8 +7,8 @@ This module finds the moments that the command line names, and writes the result
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,35 +18,19 @@ import typer
 from canvass.cli.check import export as export_counterexamples
 from canvass.cli.check import need_export_target, show_counterexample
 from canvass.cli.options import Output, PathKind, kind_of, named_step, need_runs
-from canvass.cli.output import (
-    EXIT_ERROR,
-    EXIT_OK,
-    EXIT_UNEXPECTED,
-    CommandError,
-    Format,
-    complain,
-    write_json,
-)
+from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, CommandError, Format, write_json
 from canvass.spec.files import spec_root
 from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
     from canvass.distance.moments import RunMoments
-    from canvass.distance.search import Distance, Moment, MomentReport, SearchBounds
+    from canvass.distance.search import Distance, MomentReport
     from canvass.models.counterexample import Counterexample
+    from canvass.tlc.results import Violation
 
 _SPAN: Final = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)(ms|s|m)", re.ASCII)
 _UNIT_NS: Final = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9}
 _NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
-
-
-class _At(msgspec.Struct, frozen=True):
-    """A moment with its place in the run."""
-
-    moment: Moment
-    event: int | None = None
-    time_ns: int | None = None
-    counted_too_far: int | None = None
 
 
 def span_ns(text: str) -> int:
@@ -64,29 +48,32 @@ def span_ns(text: str) -> int:
     return length
 
 
-def given_moments(source: str, every: str | None) -> Iterator[_At]:
-    """Give the moments that a source and ``--every`` name.
+def _chosen(source: str, every: str | None) -> tuple[RunMoments, dict[int, int | None]]:
+    """Give a run, and the places in it from which to search.
+
+    With ``--every``, each has the number of bytes by which reports are counted too far.
 
     Raises
     ------
     CommandError
-        If there is no run or disk at the path, or the run does not have the moment.
-    DiskError, TraceError
-        If disks or a run cannot be read.
+        If there is no run at the path, or the run does not have the event.
+    TraceError
+        If the run cannot be read.
     """
-    folder, which = _parted(source)
-    if not (folder / "run.json").is_file():
-        if which or every is not None:
-            raise CommandError(f"{folder} is not a run; --every and EVENT require a run")
-        from canvass.disks.files import find_members
-        from canvass.distance.moments import moment_of_disks
+    from canvass.distance.moments import RunMoments
 
-        if all(one.is_empty for one in find_members(folder)):
-            need_runs([folder], "canvass distance")
-            raise CommandError(f"{folder}: neither a run nor the disks of members")
-        yield _At(moment_of_disks([folder]))
-        return
-    yield from _of_run(folder, which, every)
+    folder, which = _parted(source)
+    need_runs([folder], "canvass distance")
+    if every is not None and which:
+        raise CommandError("--every covers the whole run; leave out the event")
+    try:
+        run = RunMoments(folder)
+    except KeyError:
+        raise CommandError(f"{folder}: the run has no events") from None
+    if every is None:
+        return run, {_place(run, which): None}
+    exposed = run.exposed_every(span_ns(every))
+    return run, {place: exposure.counted_too_far for place, exposure in exposed}
 
 
 def _parted(source: str) -> tuple[Path, str]:
@@ -100,26 +87,6 @@ def _parted(source: str) -> tuple[Path, str]:
         if path and kind_of(Path(path)) not in (PathKind.ABSENT, PathKind.BROKEN_LINK):
             return Path(path), ":".join(parts[count:])
     raise CommandError(f"{parts[0] or source}: {PathKind.ABSENT.value}")
-
-
-def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
-    from canvass.distance.moments import RunMoments, UnknownState
-
-    try:
-        run = RunMoments(folder)
-    except KeyError:
-        raise CommandError(f"{folder}: the run has no events") from None
-    if every is not None and which:
-        raise CommandError("--every covers the whole run; leave out the event")
-    chosen = [] if every is None else run.exposed_every(span_ns(every))
-    too_far = {place: exposed.counted_too_far for place, exposed in chosen}
-    places = list(too_far) or [_place(run, which)]
-    begun = run.time_ns(0)
-    try:
-        for place, moment in zip(places, run.moments(places), strict=True):
-            yield _At(moment, place, run.time_ns(place) - begun, too_far.get(place))
-    except UnknownState as error:
-        raise CommandError(f"{folder}: {error}, so its state is not known") from None
 
 
 def _place(run: RunMoments, which: str) -> int:
@@ -150,7 +117,7 @@ Timeout = Annotated[
 ]
 Every = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Of a run: search once in each interval, such as 1s."),
+    typer.Option(metavar="TIME", help="Search once in each interval, such as 1s."),
 ]
 Export = Annotated[
     Path | None,
@@ -171,9 +138,9 @@ def distance(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="RUN[:EVENT]|DISKS",
-            help="An event of a run, or members' disks. EVENT: 85, 1:27 (step 27 of member 1) or"
-            " 12.5s. Default: the last event.",
+            metavar="RUN[:EVENT]",
+            help="An event of a run. EVENT: 85, 1:27 (step 27 of member 1) or 12.5s. Default: the"
+            " last event.",
         ),
     ],
     every: Every = None,
@@ -185,7 +152,7 @@ def distance(
     export_to: Export = None,
     output: Output = Format.HUMAN,
 ) -> None:
-    """Search for the nearest violation from a moment of a run, or from members' disks.
+    """Search for the nearest violation from a moment of a run.
 
     Exit code 0: no violation was found within the bounds and the time limit. 1: a violation
     was found. 2: TLC could not run, or did not finish.
@@ -194,100 +161,76 @@ def distance(
 
     canvass distance RUN --every 1s --format json > distance.json
     """
-    from canvass.distance.search import SearchBounds
+    from canvass.distance.moments import UnknownState
 
-    if diagram and output is Format.JSON:
-        raise CommandError("--diagram draws for a person; leave out --format json")
-    if diagram and every is not None:
-        raise CommandError("--every draws no swim lanes; leave out --diagram")
+    refused = {
+        "--diagram draws for a person; leave out --format json": output is Format.JSON,
+        "--every draws no swim lanes; leave out --diagram": every is not None,
+    }
+    for reason in filter(refused.get, refused if diagram else ()):
+        raise CommandError(reason)
     if export_to is not None:
         need_export_target(export_to)
-    bounds = SearchBounds(steps=steps, seconds=timeout)
-    searcher = _Searcher(spec_root(), bounds)
-    code = _search(searcher, source, every=every, diagram=diagram, output=output, export=export_to)
-    raise typer.Exit(code)
-
-
-@dataclass
-class _Searcher:
-    """Searches from moments. If moments differ only in numbers of positions and terms, one search
-    serves all of them.
-    """
-
-    root: Path
-    bounds: SearchBounds
-    known: dict[str, Distance] = field(default_factory=dict)
-
-    def search(self, at: _At) -> tuple[Distance, MomentReport]:
-        """Search from one moment."""
-        from canvass.distance.search import MomentReport, search
-
-        moment = at.moment.without_repeats()
-        small, back = moment.small()
-        key = repr(replace(small, label=""))
-        if key not in self.known:
-            self.known[key] = search(self.root, moment, self.bounds)
-        found = self.known[key]
-        return found, MomentReport(
-            moment=at.moment.label,
-            event=at.event,
-            time_ns=at.time_ns,
-            steps=found.steps,
-            faults=found.faults,
-            searched=found.searched,
-            complete=found.complete,
-            states=found.states,
-            seconds=round(found.seconds, 3),
-            positions=[back[rank] for rank in range(small.end + 1) if rank in back],
-            under_way=len(moment.under_way),
-            repeats=len(at.moment.under_way) - len(moment.under_way),
-            counted_too_far=at.counted_too_far,
-        )
-
-
-def _search(
-    searcher: _Searcher,
-    source: str,
-    *,
-    every: str | None,
-    diagram: bool,
-    output: Format,
-    export: Path | None,
-) -> int:
-    """Search from each moment, write the results, and return the exit code."""
-    root, bounds = searcher.root, searcher.bounds
+    run, places = _chosen(source, every)
     reports: list[MomentReport] = []
-    failed = False
-    for at in given_moments(source, every):
-        found, report = searcher.search(at)
-        if found.failure:
-            complain(f"{at.moment.label}: {found.failure}")
-            failed = True
-            continue
-        reports.append(report)
-        if output is Format.HUMAN:
-            print(_line(report))
-            if every is None:
-                _show(root, found, report.positions, diagram=diagram)
+    violations: list[tuple[int, Violation]] = []
+    try:
+        for report, violation in _searched(run, places, steps, timeout):
+            reports.append(report)
+            if violation is not None:
+                violations.append((len(violation.states), violation))
+            if output is Format.HUMAN:
+                print(_line(report))
+                if every is None and violation is not None:
+                    _show(violation, report.positions, diagram=diagram)
+    except UnknownState as error:
+        raise CommandError(f"{source}: {error}, so its state is not known") from None
     if output is Format.JSON:
         from canvass.distance.search import MAX_CRASHES, PROPERTY, DistanceReport
 
-        kept = {"steps": bounds.steps, "crashes": MAX_CRASHES, "seconds": bounds.seconds}
-        write_json(DistanceReport(source, PROPERTY, kept, reports))
+        bounds = {"steps": steps, "crashes": MAX_CRASHES, "seconds": timeout}
+        write_json(DistanceReport(source, PROPERTY, bounds, reports))
     elif every is not None:
         for line in _nearest(reports):
             print(line)
-    if export is not None:
-        violating = [one for one in searcher.known.values() if one.violation is not None]
-        nearest = min(violating, key=lambda one: one.steps or 0, default=None)
-        export_counterexamples([_counterexample(root, nearest)] if nearest else [], export)
-    if failed:
-        return EXIT_ERROR
-    return EXIT_UNEXPECTED if any(one.steps is not None for one in reports) else EXIT_OK
+    if export_to is not None:
+        nearest = sorted(violations, key=lambda one: one[0])[:1]
+        export_counterexamples([_counterexample(one) for _, one in nearest], export_to)
+    raise typer.Exit(EXIT_UNEXPECTED if violations else EXIT_OK)
+
+
+def _searched(
+    run: RunMoments, places: Mapping[int, int | None], steps: int, seconds: float
+) -> Iterator[tuple[MomentReport, Violation | None]]:
+    """Search from each place.
+
+    If moments differ only in numbers of positions and terms, one search serves all of them.
+    """
+    from canvass.distance.search import MomentReport, search
+
+    known: dict[str, tuple[Distance, Violation | None]] = {}
+    for place, whole in zip(places, run.moments(places), strict=True):
+        moment = whole.without_repeats()
+        small, back = moment.small()
+        key = repr(replace(small, label=""))
+        if key not in known:
+            known[key] = search(spec_root(), moment, steps, seconds)
+        found, violation = known[key]
+        report = MomentReport(
+            **msgspec.structs.asdict(found),
+            moment=moment.label,
+            event=place,
+            time_ns=run.time_ns(place) - run.time_ns(0),
+            positions=[back[rank] for rank in range(small.end + 1) if rank in back],
+            under_way=len(moment.under_way),
+            repeats=len(whole.under_way) - len(moment.under_way),
+            counted_too_far=places[place],
+        )
+        yield report, violation
 
 
 def _time(report: MomentReport) -> str:
-    return "" if report.time_ns is None else f"{report.time_ns / 1e9:9.3f} s  "
+    return f"{report.time_ns / 1e9:9.3f} s  "
 
 
 def _line(report: MomentReport) -> str:
@@ -322,18 +265,15 @@ def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
         yield f"  {_time(one)}{one.moment}: more than {one.searched} steps{counted_text(one)}"
 
 
-def _counterexample(root: Path, found: Distance) -> Counterexample:
+def _counterexample(violation: Violation) -> Counterexample:
     from canvass.distance.search import MODULE
     from canvass.models.counterexample import counterexample
 
-    assert found.violation is not None
-    return counterexample(root, root / f"{MODULE}.tla", MODULE, found.violation)
+    root = spec_root()
+    return counterexample(root, root / f"{MODULE}.tla", MODULE, violation)
 
 
-def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: bool) -> None:
-    if found.violation is None:
-        return
-    shown = _counterexample(root, found)
+def _show(violation: Violation, positions: Sequence[int], *, diagram: bool) -> None:
     named = ", ".join(f"{rank} = {position}" for rank, position in enumerate(positions))
     print(f"positions: {named}; greater numbers are beyond all of them")
-    show_counterexample(shown, diagram=diagram)
+    show_counterexample(_counterexample(violation), diagram=diagram)
