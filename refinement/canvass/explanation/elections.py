@@ -259,8 +259,10 @@ def _won(
 
 
 def _leader_before(spans: list[Span], win: _Win) -> Span | None:
-    earlier = [one for one in spans if one.row.is_exact and one.from_ns < win.at_ns]
-    return earlier[-1] if earlier else None
+    """The last leadership before an election; none if its leader's own lines are missing."""
+    earlier = [one for one in spans if one.from_ns < win.at_ns]
+    last = max(earlier, key=lambda one: one.row.leadership_term_id, default=None)
+    return last if last is not None and last.row.is_exact else None
 
 
 def _until_closed(places: list[_Place], at_ns: int) -> list[_Place]:

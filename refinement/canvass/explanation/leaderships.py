@@ -279,8 +279,12 @@ def find_gaps(timeline: Timeline, spans: list[Span]) -> list[Gap]:
     begin_ns, first, index = timeline.merged(records.ClusterEvent)[0]
     before: tuple[int | None, Evidence | None, int | None]
     before = (begin_ns, timeline.members[first].evidence(index), None)
+    unseen = {one.row.leadership_term_id: one.row for one in spans if one.row.from_ns is None}
     for span in [one for one in spans if one.row.from_ns is not None]:
         row = span.row
+        least = row.leadership_term_id if before[2] is None else before[2] + 1
+        if passed := [k for k in range(least, row.leadership_term_id) if k in unseen]:
+            before = (None, unseen[passed[-1]].evidence[-1], passed[-1])
         gaps.append(_gap(before, span.from_ns, row.leadership_term_id, row.evidence[0]))
         before = (span.working_ns, span.working_by, row.leadership_term_id)
         if span.working_by is None:

@@ -81,6 +81,10 @@ POSITIONS: Final = (records.AppendPosition, records.Vote, records.CanvassPositio
 """The messages that report how far a member's log reaches."""
 _BESIDE: Final = (records.RoleChange, records.TruncateLogEntry)
 """The records that a change of the election state logs before its own line."""
+_ONE_HOST_NS: Final = 60_000_000_000
+"""If the time between two headers differs more between their stamps and their wall clocks, the
+stamps are of two hosts. On one host, a wall clock that is set while members run moves it by less.
+"""
 
 
 @dataclass(slots=True)
@@ -305,8 +309,8 @@ def _is_stamped(record: records.Line) -> bool:
 def host_times(lines: Sequence[records.Line]) -> list[int]:
     """Give the times of a member's lines, on the clock that its host had first; they never fall.
 
-    After a host reboot, the host's clock counts from 0 again. The wall clocks of the headers before
-    and after the reboot then give the time between the headers.
+    After a host reboot, or if the member starts again on another host, the clock has another zero.
+    The wall clocks of the headers before and after then give the time between the headers.
     """
     # Lines without a stamp may come first. They get the time of the first line that has a stamp.
     latest = next((one.time_ns for one in lines if _is_stamped(one)), 0)
@@ -316,11 +320,12 @@ def host_times(lines: Sequence[records.Line]) -> list[int]:
         if _is_stamped(record):
             time_ns = record.time_ns + shift_ns
             if isinstance(record, records.ProcessStart):
-                if header is not None and time_ns < latest:
+                if header is not None:
                     passed_ns = (record.wall_time_ms - header[1]) * 1_000_000
                     due_ns = max(latest, header[0] + passed_ns)
-                    shift_ns += due_ns - time_ns
-                    time_ns = due_ns
+                    if time_ns < latest or abs(due_ns - time_ns) > _ONE_HOST_NS:
+                        shift_ns += due_ns - time_ns
+                        time_ns = due_ns
                 header = (time_ns, record.wall_time_ms)
             latest = max(latest, time_ns)
         times.append(latest)

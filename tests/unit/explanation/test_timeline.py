@@ -1,4 +1,4 @@
-"""One clock for all records: reboots of a host, and clocks of several hosts."""
+"""One clock for all records: reboots and changes of a host, and clocks of several hosts."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from support.aeron_runs import SAMPLES
 from support.aeron_story import StoryLog, lead, write_story
 
 
-def test_after_a_reboot_the_wall_clock_says_how_much_time_has_passed(tmp_path: Path) -> None:
-    """The host's clock counts from 0 again; stamps stay those of the lines."""
+@pytest.mark.parametrize("start", [5, 500_005])
+def test_on_another_clock_wall_clocks_say_what_time_has_passed(start: int, tmp_path: Path) -> None:
+    """After a reboot, or on another host, stamps have another zero. Each line keeps its own."""
     log = StoryLog(0)
     lead(log, (), 100.0, 101.0)
-    log.lines.append("[5.000000000] log started 2026-01-31 10:22:40.000+0000")
-    log.election(5.5, "node started", (0, 96))
+    log.lines.append(f"[{start}.000000000] log started 2026-01-31 10:22:40.000+0000")
+    log.election(start + 0.5, "node started", (0, 96))
     states = "CANVASS NOMINATE CANDIDATE_BALLOT LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT"
-    log.state(6.0, f"{states} LEADER_READY CLOSED", leader=0, term=1, log=(0, 96))
+    log.state(start + 1.0, f"{states} LEADER_READY CLOSED", leader=0, term=1, log=(0, 96))
     timeline = read(write_story(tmp_path, [log]))
     found = explain(timeline)
     first, second = found.leaderships
 
-    assert first.until_latest_ns == 5_000_000_000
-    assert second.from_ns == 6_000_000_000
+    assert first.until_latest_ns == start * 10**9
+    assert second.from_ns == (start + 1) * 10**9
     assert found.end_ns - found.begin_ns == 121_000_000_000
-    assert second.evidence[0].time_ns == 6_000_000_000
+    assert second.evidence[0].time_ns == (start + 1) * 10**9
 
 
 def test_a_clock_of_another_host_is_put_on_the_common_one(tmp_path: Path) -> None:
