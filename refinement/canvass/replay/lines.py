@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -17,31 +17,27 @@ from canvass.lanes.drawing import part_path
 from canvass.tlc.values import Function, ModelValue, Value, format_value
 from canvass.traces.errors import Code, TraceError
 
-Difference: TypeAlias = "tuple[str, Any, Value | None]"
-"""A part's path, its value in the line, and its value in the state; None if that lacks the part."""
-
 ENDINGS: Final = (".ndjson", ".jsonl")
 MAX_DEPTH: Final = 64
-_NO_PARTS: Final[Any] = object()
-"""The result of `part_of` for a value that has no parts; it agrees with no JSON value."""
-_SCALARS: Final = frozenset({int, bool, str, type(None)})
 
 
-def _pairs_of(body: Any) -> bool:
-    return isinstance(body, list) and all(isinstance(x, list) and len(x) == 2 for x in body)
-
-
-_FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "#set": lambda body: isinstance(body, list),
-    "#tup": lambda body: isinstance(body, list),
-    "#map": _pairs_of,
-    "#bigint": lambda body: isinstance(body, str) and body.removeprefix("-").isdecimal(),
-    "#unserializable": lambda body: isinstance(body, str),
+_FORMS: Final[Mapping[str, Any]] = {
+    "#set": list,
+    "#tup": list,
+    "#map": list[tuple[Any, Any]],
+    "#bigint": Annotated[str, msgspec.Meta(pattern=r"\A-?[0-9]+\Z")],
+    "#unserializable": str,
 }
-"""The forms of ITF, each with a function that checks its content."""
+"""The forms of ITF, each with the type of its content."""
+_PLAIN: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "#tup": list,
+    "#bigint": int,
+    "#unserializable": ModelValue,
+}
+"""The forms that stand for one plain value."""
 
 
-class TraceLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TraceLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One line: a step, or the state after it, or both.
 
     Attributes
@@ -93,15 +89,13 @@ def read_trace(path: Path) -> list[TraceLine]:
         try:
             line = decoder.decode(text)
             for value in (line.parameters, *line.vars.values()):
-                if type(value) not in _SCALARS:
-                    _check(value, 0)
+                _check(value, 0)
+            if line == TraceLine():
+                raise msgspec.ValidationError("the line has neither an action nor vars")
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
             code = Code.BAD_VALUE if isinstance(error, msgspec.ValidationError) else Code.BAD_SYNTAX
             reason = str(error) if text.strip() else "the line is empty"
             raise TraceError(code, str(path), number, 1, reason) from None
-        if line == TraceLine():
-            reason = "the line has neither an action nor vars"
-            raise TraceError(Code.BAD_VALUE, str(path), number, 1, reason)
         lines.append(line)
     if not lines:
         raise TraceError(Code.BAD_VALUE, str(path), 1, 1, "the trace has no line")
@@ -121,8 +115,10 @@ def _check(value: Any, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise msgspec.ValidationError(f"a value is nested more than {MAX_DEPTH} times")
     form = _form(value)
-    if form is not None and not (len(value) == 1 and form in _FORMS and _FORMS[form](value[form])):
-        raise msgspec.ValidationError(f"not a form of ITF: {ascii(value)[:60]}")
+    if form is not None:
+        if len(value) > 1 or form not in _FORMS:
+            raise msgspec.ValidationError(f"not a form of ITF: {ascii(value)[:60]}")
+        msgspec.convert(value[form], _FORMS[form])
     if isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             _check(part, depth + 1)
@@ -139,33 +135,18 @@ def agrees(logged: Any, value: Value | None) -> bool:
     return next(differences(logged, value), None) is None
 
 
-def leaves(logged: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Give the parts of a line's value that are not plain objects, each with its path of names."""
-    if isinstance(logged, dict) and logged and _form(logged) is None:
-        for name, one in logged.items():
-            yield from leaves(one, (*path, name))
-    else:
-        yield path, logged
+def differences(logged: Any, value: Value | None, path: str = "") -> Iterator[str]:
+    """Describe each part of a line's value that differs from the value in a state.
 
-
-def part_of(value: Any, path: Sequence[str]) -> Any:
-    """Give the part of a value to which some names lead, or `_NO_PARTS`."""
-    for name in path:
-        if not isinstance(value, Function | tuple):
-            return _NO_PARTS
-        value = {_name(argument): part for argument, part in _pairs(value)}.get(name)
-    return value
-
-
-def differences(logged: Any, value: Value | None, path: str = "") -> Iterator[Difference]:
-    """Give the parts of a line's value that differ from the value in a state."""
-    form = _form(logged)
-    if form == "#tup":
-        logged, form = logged[form], None
+    The value is None if the state lacks the part.
+    """
+    form, plain = _form(logged), logged
+    if form is not None and form in _PLAIN:
+        plain, form = _PLAIN[form](logged[form]), None
     if form is not None:
         same = _has_form(form, logged[form], value)
-    elif isinstance(logged, list) and isinstance(value, tuple) and len(logged) == len(value):
-        for place, (one, part) in enumerate(zip(logged, value, strict=True), 1):
+    elif isinstance(plain, list) and isinstance(value, tuple) and len(plain) == len(value):
+        for place, (one, part) in enumerate(zip(plain, value, strict=True), 1):
             yield from differences(one, part, f"{path}[{place}]")
         return
     elif isinstance(logged, dict) and isinstance(value, Function | tuple):
@@ -174,29 +155,19 @@ def differences(logged: Any, value: Value | None, path: str = "") -> Iterator[Di
             yield from differences(one, parts.get(name), part_path(path, name))
         return
     else:
-        text = value.name if isinstance(value, ModelValue) else value
-        same = type(logged) is type(text) and logged == text
+        is_name = isinstance(value, ModelValue) and plain == value.name
+        same = is_name or (type(plain) is type(value) and plain == value)
     if not same:
-        yield path, logged, value
-
-
-def text_of(value: Value | None) -> str:
-    """Give the TLA+ text of a value."""
-    return "absent" if value is None else format_value(value)
+        found = "absent" if value is None else format_value(value)
+        yield f"{path}: the line has {msgspec.json.encode(logged).decode()}, the state {found}"
 
 
 def _has_form(form: str, body: Any, value: Value | None) -> bool:
-    if form == "#bigint":
-        return type(value) is int and value == int(body)
-    if form == "#unserializable":
-        return isinstance(value, ModelValue) and value.name == body
-    if form == "#set":
-        parts = value if isinstance(value, frozenset) else ()
-        return isinstance(value, frozenset) and (
-            all(any(agrees(one, part) for part in parts) for one in body)
-            and all(any(agrees(one, part) for one in body) for part in parts)
+    if form == "#set" and isinstance(value, frozenset):
+        return all(any(agrees(one, part) for part in value) for one in body) and all(
+            any(agrees(one, part) for one in body) for part in value
         )
-    if not isinstance(value, Function | tuple):
+    if form == "#set" or not isinstance(value, Function | tuple):
         return False
     pairs = list(_pairs(value))
     return len(pairs) == len(body) and all(

@@ -10,81 +10,50 @@ begins. `replay` gives the verdict, and what was possible instead of the first l
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from canvass.conformance.findings import Verdict
-from canvass.graph.folders import Rows
+from canvass.graph.folders import Offsets, Rows
 from canvass.graph.predicate import Answers, Mask, evaluate
-from canvass.graph.queries import NoPath, shortest_path
 from canvass.graph.syntax import PredicateError, near
 from canvass.graph.view import Side, StateGraph, Tree
-from canvass.replay.lines import (
-    Difference,
-    TraceLine,
-    agrees,
-    differences,
-    leaves,
-    part_of,
-    read_trace,
-    text_of,
-)
-from canvass.tlc.counterexample import ValueChange, state_changes
+from canvass.replay.lines import TraceLine, agrees, differences, read_trace
+from canvass.tlc.counterexample import state_changes
 from canvass.tlc.errors import ValueSyntaxError
-from canvass.tlc.values import Value, parse_value
+from canvass.tlc.values import Value, format_value, parse_value
 from canvass.traces.errors import Code, TraceError
 
-Places = NDArray[np.int64]
-
 KEPT: Final = 12
-"""Layers that are kept for the path before a line that fails."""
+"""Lines that are kept for the path before a line that fails."""
+_ANY: Final = TraceLine()
+"""The line of a hidden step: at most one step, with any action."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Layer:
-    """A line, and the states around it.
+class Layer(NamedTuple):
+    """A line, or a hidden step before it, and the states around it.
 
     Attributes
     ----------
-    number
-        The line, from 1.
-    reached
-        The states that are possible before the line's step: item 0 without hidden steps, item 1
-        with at most one, and so on. The last item also holds for all larger numbers of hidden
-        steps.
-    after
-        The states that are possible after the line.
+    number, line
+        The line, from 1; ``line`` is `_ANY` for a hidden step before it.
+    before, after
+        The states that are possible before and after the step.
+    steps
+        Whether there can be a step; a first line without an action is only a state. Without an
+        action it may be a stuttering step: the state does not change.
     """
 
     number: int
     line: TraceLine
-    reached: Sequence[Rows]
+    before: Rows
     after: Rows
-
-    @property
-    def steps(self) -> bool:
-        """Whether the line can be a step; a first line without an action is only a state."""
-        return self.number > 1 or self.line.action is not None
-
-    @property
-    def stays(self) -> bool:
-        """Whether the line may be a stuttering step: the state does not change."""
-        return self.line.action is None
-
-
-@dataclass(slots=True, eq=False)
-class Taken:
-    """The states and edges of all behaviours that some traces can be."""
-
-    states: Mask
-    edges: Mask
-    """In the order of the graph's ``into``."""
+    steps: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -96,20 +65,24 @@ class Walk:
     layers
         The last lines, or all lines. If ``failed``, no state is possible after the last one.
     doubt
-        The first line at which the graph may lack a state or a step, and the row of a possible
-        state that is not expanded. The row is -1 if the graph may lack states in which the trace
-        begins.
+        From which line on the graph may lack a state or a step, and why; empty if it lacks none.
     """
 
     layers: deque[Layer]
     failed: bool = False
-    doubt: tuple[int, int] | None = None
+    doubt: str = ""
+
+    def explaining(self) -> list[Layer]:
+        """Give the layers of the lines before a failure, from the last one on."""
+        failed = self.layers[-1].number if self.failed else 0
+        return [layer for layer in reversed(self.layers) if layer.number != failed]
 
 
+@dataclass(eq=False)
 class Walker:
     """Walks traces through one graph.
 
-    Parameters
+    Attributes
     ----------
     graph
         The state graph.
@@ -117,19 +90,28 @@ class Walker:
         The number of steps that may be missing before each line.
     anywhere
         Whether a trace may begin in any state; else it begins in an initial one.
+    covering
+        Whether to mark the states and edges of all behaviours that the traces can be.
+    ignores_parameters
+        Whether a line had parameters, and the graph has none for steps with its action.
+    taken_states, taken_edges
+        The states and edges that are marked; the edges in the order of the graph's ``into``.
     """
 
-    def __init__(self, graph: StateGraph, *, hidden: int = 0, anywhere: bool = False) -> None:
-        self.graph = graph
-        self.hidden = hidden
-        self.anywhere = anywhere
-        self.codes = {name: code for code, name in enumerate(graph.actions)}
-        self.ignores_parameters = False
-        """Whether a line has parameters, and the graph has none for steps with its action."""
+    graph: StateGraph
+    _: KW_ONLY
+    hidden: int = 0
+    anywhere: bool = False
+    covering: bool = False
+    ignores_parameters: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self.taken_states: Mask = np.zeros(self.graph.state_count, np.bool_)
+        self.taken_edges: Mask = np.zeros(self.graph.edge_count, np.bool_)
+        self._codes = {name: code for code, name in enumerate(self.graph.actions)}
         self._columns: dict[str, Answers] = {}
-        self._parts: dict[tuple[str, tuple[str, ...]], Answers] = {}
-        self._fitting: dict[tuple[str, tuple[str, ...], bytes], dict[int, bool]] = {}
-        self._given: dict[tuple[bytes, int], bool] = {}
+        self._fitting: dict[tuple[str, bytes], dict[int, bool]] = {}
+        self._given: dict[int, Value | None] = {}
 
     # --- the parts of a line ----------------------------------------------------------------------
 
@@ -148,63 +130,43 @@ class Walker:
             self._columns[name] = found[0]
         return self._columns[name]
 
-    def part(self, name: str, path: tuple[str, ...]) -> Answers:
-        """Give a part of the values of a variable in all states."""
-        if (name, path) not in self._parts:
-            column, known = self.column(name), dict[tuple[type, Any], int]()
-            parts = (part_of(value, path) for value in column.values)
-            codes = [known.setdefault((type(part), part), len(known)) for part in parts]
-            of = np.array(codes, dtype=np.int32)[column.of]
-            self._parts[name, path] = Answers([part for _, part in known], of)
-        return self._parts[name, path]
-
     def fitting(self, rows: Rows, line: TraceLine) -> Rows:
         """Give the states that have the values of a line."""
-        every = ((name, *leaf) for name, logged in line.vars.items() for leaf in leaves(logged))
-        for name, path, logged in every:
-            part = self.part(name, path)
-            distinct, place = np.unique(part.of[rows], return_inverse=True)
-            known = self._fitting.setdefault((name, path, msgspec.json.encode(logged)), {})
+        for name, logged in line.vars.items():
+            column = self.column(name)
+            distinct, place = np.unique(column.of[rows], return_inverse=True)
+            known = self._fitting.setdefault((name, msgspec.json.encode(logged)), {})
             for code in distinct.tolist():
                 if code not in known:
-                    known[code] = agrees(logged, part.values[code])
+                    known[code] = agrees(logged, column.values[code])
             fits = np.array([known[code] for code in distinct.tolist()], dtype=np.bool_)
             rows = rows[fits[place]]
         return rows
 
-    def differing(self, row: int, line: TraceLine) -> list[Difference]:
-        """Give the values of a line that differ from those of a state."""
-        found: list[Difference] = []
-        for name, logged in line.vars.items():
-            found += differences(logged, self.column(name).at(row), name)
-        return found
-
-    def allowed_edges(self, line: TraceLine, side: Side, places: Places) -> Places:
+    def allowed_edges(self, line: TraceLine, side: Side, places: Offsets) -> Offsets:
         """Give the places of those edges that the action and the parameters of a line allow."""
         if line.action is not None:
-            places = places[side.action[places] == self.codes.get(line.action, -1)]
+            places = places[side.action[places] == self._codes.get(line.action, -1)]
         if line.parameters is None or not len(places):
             return places
-        asked = msgspec.json.encode(line.parameters)
-        for edge in side.edge[places].tolist():
-            if (asked, edge) not in self._given:
-                given = self.parameters(edge)
-                self.ignores_parameters |= given is None
-                self._given[asked, edge] = given is None or agrees(line.parameters, given)
-        kept = [self._given[asked, edge] for edge in side.edge[places].tolist()]
+        given = [self.parameters(edge) for edge in side.edge[places].tolist()]
+        self.ignores_parameters |= None in given
+        kept = [one is None or agrees(line.parameters, one) for one in given]
         return places[np.array(kept, dtype=np.bool_)]
 
     def parameters(self, edge: int) -> Value | None:
         """Give the arguments of an edge as a sequence; None if the graph does not have them."""
-        arguments = self.graph.edge(edge).given.get("arguments")
-        try:
-            return parse_value(f"<<{arguments}>>") if arguments else None
-        except ValueSyntaxError:
-            return None
+        if edge not in self._given:
+            arguments = self.graph.edge(edge).given.get("arguments")
+            try:
+                self._given[edge] = parse_value(f"<<{arguments}>>") if arguments else None
+            except ValueSyntaxError:
+                self._given[edge] = None
+        return self._given[edge]
 
     # --- forwards ---------------------------------------------------------------------------------
 
-    def walk(self, lines: Sequence[TraceLine], trace: str = "", *, keep_all: bool = False) -> Walk:
+    def walk(self, lines: Sequence[TraceLine], trace: str) -> Walk:
         """Walk until no state is possible.
 
         Raises
@@ -212,71 +174,68 @@ class Walker:
         TraceError
             If a line names a variable that the graph does not have; the error names the trace.
         """
-        graph, walk = self.graph, Walk(deque(maxlen=None if keep_all else KEPT))
+        kept = None if self.covering else KEPT * (self.hidden + 1)
+        graph, walk = self.graph, Walk(deque(maxlen=kept))
         rows = np.arange(graph.state_count, dtype=np.int32) if self.anywhere else graph.initial
         if self.anywhere and graph.complete is not True:
-            walk.doubt = 1, -1
+            states = "states in which the trace may begin are not in the graph"
+            walk.doubt = f"from line 1 on, {states}: {graph.end}"
         for number, line in enumerate(lines, 1):
             try:
-                layer = self.step(number, line, rows)
+                layers = list(self.layers(number, line, rows))
             except PredicateError as error:
                 raise TraceError(Code.BAD_VALUE, trace, number, 1, str(error)) from None
-            if walk.doubt is None and (layer.steps or self.hidden):
-                open_ends = layer.reached[-1][~graph.expanded[layer.reached[-1]]]
-                if len(open_ends):
-                    walk.doubt = number, int(open_ends[0])
-            walk.layers.append(layer)
-            rows = layer.after
+            walk.layers.extend(layers)
+            last = layers[-1]
+            open_ends = last.before[~graph.expanded[last.before]]
+            if not walk.doubt and (last.steps or self.hidden) and len(open_ends):
+                steps = f"the steps of state {graph.id_of(open_ends[0])[:12]}, possible there,"
+                walk.doubt = f"from line {number} on, {steps} are not in the graph: {graph.end}"
+            rows = last.after
             if not len(rows):
                 walk.failed = True
                 break
         return walk
 
-    def step(self, number: int, line: TraceLine, rows: Rows) -> Layer:
+    def layers(self, number: int, line: TraceLine, rows: Rows) -> Iterator[Layer]:
         """Take the hidden steps before a line, and then the step of the line."""
-        graph, reached = self.graph, [rows]
+        grows = True
         for _ in range(self.hidden):
-            more = np.union1d(reached[-1], graph.out.ends[graph.out.places(reached[-1])])
-            if len(more) == len(reached[-1]):
-                break
-            reached.append(more)
-        layer = Layer(number, line, reached, rows)
-        after = reached[-1]
-        if layer.steps:
-            targets = graph.out.ends[self.allowed_edges(line, graph.out, graph.out.places(after))]
-            after = np.union1d(after, targets) if layer.stays else np.unique(targets)
-        return Layer(number, line, reached, self.fitting(after, line))
+            after = self.after(rows, _ANY) if grows else rows
+            grows = len(after) > len(rows)
+            yield Layer(number, _ANY, rows, after, steps=True)
+            rows = after
+        steps = number > 1 or line.action is not None
+        after = self.fitting(self.after(rows, line) if steps else rows, line)
+        yield Layer(number, line, rows, after, steps)
+
+    def after(self, rows: Rows, line: TraceLine) -> Rows:
+        """Give the states after a step with the action and parameters of a line."""
+        out = self.graph.out
+        targets = out.ends[self.allowed_edges(line, out, out.places(rows))]
+        return np.union1d(rows, targets) if line.action is None else np.unique(targets)
 
     # --- backwards --------------------------------------------------------------------------------
 
-    def into(self, rows: Rows, sources: Rows, line: TraceLine) -> Places:
+    def into(self, rows: Rows, sources: Rows, line: TraceLine) -> Offsets:
         """Give the places of the edges from ``sources`` to ``rows`` that a line allows."""
         side = self.graph.into
         places = side.places(rows)
         return self.allowed_edges(line, side, places[np.isin(side.ends[places], sources)])
 
-    def cover(self, walk: Walk, taken: Taken) -> None:
+    def cover(self, walk: Walk) -> None:
         """Mark the states and edges of all behaviours that the lines before a failure can be."""
-        layers = list(walk.layers)[: -1 if walk.failed else None]
-        rows = layers[-1].after if layers else self.graph.initial[:0]
-        for layer in reversed(layers):
-            taken.states[rows] = True
-            staying = np.intersect1d(rows, layer.reached[-1])
-            before = staying if layer.stays else rows[:0]
+        layers = walk.explaining()
+        rows = layers[0].after if layers else self.graph.initial[:0]
+        for layer in layers:
+            self.taken_states[rows] = True
+            before = np.intersect1d(rows, layer.before) if layer.line.action is None else rows[:0]
             if layer.steps:
-                before = np.union1d(before, self._mark(rows, layer.reached[-1], layer.line, taken))
-            for level in range(self.hidden, 0, -1):
-                taken.states[before] = True
-                earlier = layer.reached[min(level, len(layer.reached)) - 1]
-                stepped = self._mark(before, earlier, _ANY, taken)
-                before = np.union1d(np.intersect1d(before, earlier), stepped)
+                places = self.into(rows, layer.before, layer.line)
+                self.taken_edges[places] = True
+                before = np.union1d(before, self.graph.into.ends[places])
             rows = before
-        taken.states[rows] = True
-
-    def _mark(self, rows: Rows, sources: Rows, line: TraceLine, taken: Taken) -> Rows:
-        places = self.into(rows, sources, line)
-        taken.edges[places] = True
-        return np.unique(self.graph.into.ends[places])
+        self.taken_states[rows] = True
 
     def path(self, walk: Walk) -> list[tuple[int, int, bool]]:
         """Give one path through the last lines before a failure.
@@ -286,31 +245,21 @@ class Walker:
         list
             The edge of each step, its line, and whether it is hidden.
         """
-        layers = list(walk.layers)[: -1 if walk.failed else None]
+        layers = walk.explaining()
         found: list[tuple[int, int, bool]] = []
-        row = layers[-1].after[:1] if layers else self.graph.initial[:0]
-        for layer in reversed(layers):
-            moves = layer.steps and not (layer.stays and np.isin(row, layer.reached[-1])[0])
-            level = len(layer.reached)
-            while moves or level:
-                line, earlier = (layer.line, layer.reached[-1]) if moves else (_ANY, None)
-                if earlier is None:
-                    level = next(k for k, rows in enumerate(layer.reached) if np.isin(row, rows)[0])
-                    if not level:
-                        break
-                    earlier = layer.reached[level - 1]
-                place = self.into(row, earlier, line)[:1]
-                found.append((int(self.graph.into.edge[place][0]), layer.number, not moves))
-                row, moves = self.graph.into.ends[place], False
+        row = layers[0].after[:1] if layers else self.graph.initial[:0]
+        for layer in layers:
+            if layer.line.action is None and np.isin(row, layer.before)[0]:
+                continue
+            place = self.into(row, layer.before, layer.line)[:1]
+            edge = int(self.graph.into.edge[place][0])
+            found.append((edge, layer.number, layer.line is _ANY))
+            row = self.graph.into.ends[place]
         return found[::-1]
 
 
 # --- the verdict ----------------------------------------------------------------------------------
 
-_ANY: Final = TraceLine()
-
-
-SCHEMA: Final = "canvass.replay/1"
 _SHOWN: Final = 8
 """The most states or steps in each list of a report."""
 _COMPARED: Final = 2_000
@@ -319,14 +268,6 @@ _COMPARED: Final = 2_000
 
 class Record(msgspec.Struct, frozen=True, rename="camel"):
     """A part of the report."""
-
-
-class Differs(Record, frozen=True):
-    """A part of a state: its path, its JSON in the line, its TLA+ text in the state."""
-
-    path: str
-    logged: str
-    state: str
 
 
 class State(Record, frozen=True):
@@ -339,15 +280,15 @@ class State(Record, frozen=True):
 class ReplayedStep(Record, frozen=True):
     """A step of the graph, and the parts of the state that it changes.
 
-    A change is the path of a part, and its value after the step. For a set, sequence or function,
-    it is ``+`` and what the step adds, or ``-`` and what it removes. ``line`` is the line that the
-    step leads to, 0 for none; ``hidden`` says that no line shows the step.
+    A change is the path of a part, and its value before and after the step. For a set, sequence or
+    function, it is ``+`` and what the step adds, or ``-`` and what it removes. ``line`` is the line
+    that the step leads to, 0 for none; ``hidden`` says that no line shows the step.
     """
 
     action: str
     given: Tree
     target: str
-    changes: list[tuple[str, str]]
+    changes: list[str]
     line: int = 0
     hidden: bool = False
 
@@ -356,7 +297,7 @@ class Nearest(Record, frozen=True):
     """The possible state with the fewest differences from the line, and these differences."""
 
     state: str
-    differences: list[Differs]
+    differences: list[str]
 
 
 class Failure(Record, frozen=True):
@@ -376,8 +317,6 @@ class Failure(Record, frozen=True):
         before the line count, too.
     path
         The last steps of one path that explains the lines before this one.
-    missing
-        The actions of the shortest path to a state at which the line would fit; None without one.
     """
 
     line: int
@@ -388,7 +327,6 @@ class Failure(Record, frozen=True):
     possible_count: int
     nearest: Nearest | None
     path: list[ReplayedStep]
-    missing: list[str] | None
 
 
 class Replay(Record, frozen=True):
@@ -415,16 +353,10 @@ class Replay(Record, frozen=True):
     reason: str | None = None
     failure: Failure | None = None
     remarks: tuple[str, ...] = ()
-    schema: str = SCHEMA
+    schema: str = "canvass.replay/1"
 
 
-def replay(
-    graph: StateGraph | Walker,
-    lines: Sequence[TraceLine],
-    *,
-    trace: str = "trace",
-    taken: Taken | None = None,
-) -> Replay:
+def replay(graph: StateGraph | Walker, lines: Sequence[TraceLine], trace: str = "trace") -> Replay:
     """Replay a trace.
 
     Parameters
@@ -435,41 +367,33 @@ def replay(
         The lines of the trace.
     trace
         The name of the trace.
-    taken
-        The states and edges that the trace takes are added to it.
+
+    Raises
+    ------
+    TraceError
+        If a line names a variable or an action that the graph does not have.
     """
     walker = graph if isinstance(graph, Walker) else Walker(graph)
-    view = walker.graph
-    try:
-        walk = walker.walk(lines, trace, keep_all=taken is not None)
-        if taken is not None:
-            walker.cover(walk, taken)
-        verdict, reason = _verdict(walker, walk, lines, trace)
-    except TraceError as error:
-        return malformed(view, trace, error)
+    walk = walker.walk(lines, trace)
+    if walker.covering:
+        walker.cover(walk)
+    verdict, reason = _verdict(walker.graph, walk, trace)
     remark = "the graph has no parameters of steps: those of the trace are not compared"
     last = walk.layers[-1]
     return Replay(
         trace=trace,
-        graph=view.title,
+        graph=walker.graph.title,
         verdict=verdict,
         lines=len(lines),
         explained=last.number - walk.failed,
-        possible=len(last.reached[0] if walk.failed else last.after),
+        possible=len(last.before if walk.failed else last.after),
         reason=reason,
         failure=_failure(walker, walk) if walk.failed else None,
         remarks=(remark,) * walker.ignores_parameters,
     )
 
 
-def malformed(graph: StateGraph, trace: str, error: TraceError) -> Replay:
-    """Give the result of a trace that cannot be read."""
-    return Replay(trace, graph.title, Verdict.MALFORMED, reason=str(error))
-
-
-def _verdict(
-    walker: Walker, walk: Walk, lines: Sequence[TraceLine], trace: str
-) -> tuple[Verdict, str | None]:
+def _verdict(graph: StateGraph, walk: Walk, trace: str) -> tuple[Verdict, str | None]:
     """Give the verdict, and the reason for an ``INCOMPLETE``.
 
     A trace that fails is ``DIVERGES`` only if the graph has every step that could explain the line.
@@ -479,93 +403,58 @@ def _verdict(
     TraceError
         If the graph has every step, and none of them has the action of the line.
     """
-    graph = walker.graph
     if not walk.failed:
         return Verdict.CONFORMS, None
-    number = walk.layers[-1].number
-    if walk.doubt is not None:
-        at, row = walk.doubt
-        state = f"the steps of state {graph.id_of(row)[:12]}, possible there," if row >= 0 else ""
-        missing = state or "states in which the trace may begin"
-        return Verdict.INCOMPLETE, f"from line {at} on, {missing} are not in the graph: {graph.end}"
-    if graph.doubt:
-        return Verdict.INCOMPLETE, graph.doubt
-    action = lines[number - 1].action
+    if walk.doubt or graph.doubt:
+        return Verdict.INCOMPLETE, walk.doubt or graph.doubt
+    last = walk.layers[-1]
+    action = last.line.action
     if action is not None and action not in graph.action_counts:
         reason = f"no step of the graph is of {action!a}{near(action, graph.action_counts)}"
-        raise TraceError(Code.BAD_VALUE, trace, number, 1, reason)
+        raise TraceError(Code.BAD_VALUE, trace, last.number, 1, reason)
     return Verdict.DIVERGES, None
 
 
 def _failure(walker: Walker, walk: Walk) -> Failure:
     graph, layer = walker.graph, walk.layers[-1]
-    sources, line = layer.reached[-1], layer.line
-    before = layer.reached[0]
-    edges = graph.out.places(sources[:_COMPARED])
-    count = int(np.diff(graph.out.offsets)[sources].sum())
+    sources, line = layer.before, layer.line
+    edges = graph.out.places(sources[:_COMPARED] if layer.steps else sources[:0])
     own = walker.allowed_edges(line, graph.out, edges)
     targets = graph.out.ends[own if len(own) else edges]
-    if layer.stays:
-        targets = np.concatenate([sources, targets[: len(targets) * layer.steps]])
+    if line.action is None:
+        targets = np.concatenate([sources, targets])
     first = np.concatenate([own, edges[~np.isin(edges, own)]])[:_SHOWN]
-    shown = [_step(graph, edge) for edge in graph.out.edge[first].tolist()] if layer.steps else []
     return Failure(
         line=layer.number,
-        content=msgspec.json.encode(
-            {name: getattr(line, name) for name in line.__struct_fields__ if getattr(line, name)}
-        ).decode(),
-        before=[_state(graph, row) for row in before[:_SHOWN].tolist()],
-        before_count=len(before),
-        possible=shown,
-        possible_count=count if layer.steps else 0,
+        content=msgspec.json.encode(line).decode(),
+        before=[_state(graph, row) for row in sources[:_SHOWN].tolist()],
+        before_count=len(sources),
+        possible=[_step(graph, edge) for edge in graph.out.edge[first].tolist()],
+        possible_count=int(np.diff(graph.out.offsets)[sources].sum()) if layer.steps else 0,
         nearest=_nearest(walker, np.unique(targets)[:_COMPARED], line),
         path=[_step(graph, *each) for each in walker.path(walk)],
-        missing=_missing(walker, layer),
     )
 
 
 def _state(graph: StateGraph, row: int) -> State:
-    values = {name: text_of(value) for name, value in graph.state(row).items()}
+    values = {name: format_value(value) for name, value in graph.state(row).items()}
     return State(graph.id_of(row), values)
 
 
 def _step(graph: StateGraph, edge: int, line: int = 0, hidden: bool = False) -> ReplayedStep:
     one = graph.edge(edge)
-    before, after = graph.state(one.source), graph.state(one.target)
-    changed = [("".join(each.path), _text(each)) for each in state_changes(before, after)]
-    return ReplayedStep(one.action, one.given, graph.id_of(one.target), changed, line, hidden)
-
-
-def _text(change: ValueChange) -> str:
-    sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
-    return sign + text_of(change.before if change.after is None else change.after)
+    changed = state_changes(graph.state(one.source), graph.state(one.target))
+    target = graph.id_of(one.target)
+    return ReplayedStep(one.action, one.given, target, [*map(str, changed)], line, hidden)
 
 
 def _nearest(walker: Walker, rows: Rows, line: TraceLine) -> Nearest | None:
-    if not len(rows):
-        return None
-    row = min(rows.tolist(), key=lambda one: len(walker.differing(one, line)))
-    return Nearest(
-        walker.graph.id_of(row),
-        [
-            Differs(path, msgspec.json.encode(logged).decode(), text_of(value))
-            for path, logged, value in walker.differing(row, line)
-        ],
-    )
-
-
-def _missing(walker: Walker, layer: Layer) -> list[str] | None:
-    """Give the actions of the shortest path to a state at which the line would fit."""
-    graph, line = walker.graph, layer.line
-    every = np.arange(graph.state_count, dtype=np.int32)
-    ends = walker.fitting(every, line)
-    if line.action is not None:
-        ends = graph.into.ends[walker.into(ends, every, line)]
-    try:
-        hops = shortest_path(graph, layer.reached[0], ends.tolist())
-    except NoPath:
-        return None
-    return [hop.action for hop in hops]
+    found = []
+    for row in rows.tolist():
+        parts = ((logged, walker.column(name).at(row), name) for name, logged in line.vars.items())
+        texts = [text for part in parts for text in differences(*part)]
+        found.append(Nearest(walker.graph.id_of(row), texts))
+    return min(found, key=lambda one: len(one.differences), default=None)
 
 
 class ActionCoverage(Record, frozen=True):
@@ -588,27 +477,22 @@ class Coverage(Record, frozen=True):
     missed_steps: list[ReplayedStep]
 
 
-def coverage(graph: StateGraph, taken: Taken) -> Coverage:
+def coverage(walker: Walker) -> Coverage:
     """Sum up what traces take."""
-    codes = range(len(graph.actions))
+    graph, codes = walker.graph, range(len(walker.graph.actions))
     every = np.bincount(graph.into.action, minlength=len(codes)).tolist()
-    own = np.bincount(graph.into.action[taken.edges], minlength=len(codes)).tolist()
-    states = np.flatnonzero(~taken.states)[:_SHOWN].tolist()
-    edges = np.sort(graph.into.edge[~taken.edges])[:_SHOWN].tolist()
+    own = np.bincount(graph.into.action[walker.taken_edges], minlength=len(codes)).tolist()
+    states = np.flatnonzero(~walker.taken_states)[:_SHOWN].tolist()
+    edges = np.sort(graph.into.edge[~walker.taken_edges])[:_SHOWN].tolist()
     return Coverage(
         states=graph.state_count,
-        taken_states=int(taken.states.sum()),
+        taken_states=int(walker.taken_states.sum()),
         steps=graph.edge_count,
-        taken_steps=int(taken.edges.sum()),
+        taken_steps=int(walker.taken_edges.sum()),
         actions=[ActionCoverage(graph.actions[code], own[code], every[code]) for code in codes],
         missed_states=[_state(graph, row) for row in states],
         missed_steps=[_step(graph, edge) for edge in edges],
     )
-
-
-def nothing_taken(graph: StateGraph) -> Taken:
-    """Give the coverage before the first trace."""
-    return Taken(np.zeros(graph.state_count, np.bool_), np.zeros(graph.edge_count, np.bool_))
 
 
 class ReplayReport(Record, frozen=True):
@@ -618,15 +502,13 @@ class ReplayReport(Record, frozen=True):
     coverage: Coverage | None = None
 
 
-def replay_all(walker: Walker, files: Sequence[Path], *, covering: bool = False) -> ReplayReport:
+def replay_all(walker: Walker, files: Sequence[Path]) -> ReplayReport:
     """Replay the traces in files; one that cannot be read as a trace is ``MALFORMED``."""
-    graph, found = walker.graph, []
-    taken = nothing_taken(graph) if covering else None
+    found = []
     for path in files:
         try:
-            lines = read_trace(path)
+            found.append(replay(walker, read_trace(path), str(path)))
         except TraceError as error:
-            found.append(malformed(graph, str(path), error))
-        else:
-            found.append(replay(walker, lines, trace=str(path), taken=taken))
-    return ReplayReport(found, None if taken is None else coverage(graph, taken))
+            title, reason = walker.graph.title, str(error)
+            found.append(Replay(str(path), title, Verdict.MALFORMED, reason=reason))
+    return ReplayReport(found, coverage(walker) if walker.covering else None)

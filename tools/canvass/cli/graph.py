@@ -639,10 +639,11 @@ def replay(
     from canvass.replay.walk import Walker, replay_all
 
     files = traces_in(traces)
-    walker = Walker(open_view(graph), hidden=hidden, anywhere=initial is Initial.ANY)
+    anywhere = initial is Initial.ANY
+    walker = Walker(open_view(graph), hidden=hidden, anywhere=anywhere, covering=coverage)
     with Stages() as progress:
         progress.stage(f"replaying {counted(len(files), 'trace')}")
-        found = replay_all(walker, files, covering=coverage)
+        found = replay_all(walker, files)
 
     emit(output, found, "replay")
     verdicts = {one.verdict for one in found.replays}
