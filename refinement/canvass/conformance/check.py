@@ -152,7 +152,7 @@ class Checker:
                 decode_run(encode(entry.run), "run")
                 _ = entry.run.rules
             except TraceError as error:
-                found.malformed = f"the run {run_id!r}: {error.reason}"
+                found.malformed = self._at(f"the run {run_id!r}: {error.reason}")
             except ValueError as error:
                 found.malformed = str(error)
         self._waiting, self._latest = dict.fromkeys(runs), ""
@@ -168,6 +168,9 @@ class Checker:
         for run_id in run_ids or self._of:
             found = self._of.get(run_id) or self._new(run_id)
             found.malformed = found.malformed or reason
+
+    def _at(self, reason: str) -> str:
+        return f"{self._path}: {reason}" if self._path else reason
 
     def take_table(self, table: Any) -> None:
         """Check the next rows of a table, whatever it holds.
@@ -188,10 +191,10 @@ class Checker:
             for run_id in several if len(several) > 1 else ():
                 self.take_table(table.filter(pc.equal(ids, run_id)))
             if len(several) == 1:
-                self.refuse(error.reason, several[0])
+                self.refuse(self._at(error.reason), several[0])
         else:
             for run_id, reason in row_problems(columns, self._runs, self._finder).items():
-                self.refuse(reason, run_id)
+                self.refuse(self._at(reason), run_id)
             self._take(columns)
 
     def take(self, columns: EventColumns) -> None:

@@ -46,7 +46,7 @@ from canvass.steps.answers import (
     spec_digest,
 )
 from canvass.traces.arrow import ColumnError
-from canvass.traces.errors import TraceError
+from canvass.traces.errors import Code, TraceError
 from canvass.traces.parquet import DatasetFile, RunEntry
 from canvass.traces.run import Corpus, RunFolder
 
@@ -161,6 +161,9 @@ class UnitChecker:
         begun = False
         try:
             with DatasetFile(path) as file:
+                if not file.runs:
+                    reason = "the data set has no rows: nothing was checked"
+                    raise TraceError(Code.BAD_VALUE, str(path), 0, 0, reason)
                 wanted = file.runs if only is None else file.runs.keys() & set(only)
                 runs = {run_id: entry for run_id, entry in file.runs.items() if run_id in wanted}
                 self._checker.begin(str(path), runs)

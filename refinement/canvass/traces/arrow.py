@@ -224,7 +224,7 @@ class _Table:
 
     Another tool may have written the table again, with columns in another order, with plain or
     large strings, with other widths of integers, or with large lists. Values are cast if the cast
-    loses nothing. Further columns are left out.
+    loses nothing. Further columns are left out. If no row has a value, a column may have no type.
     """
 
     def __init__(self, table: Any) -> None:
@@ -259,7 +259,7 @@ class _Table:
         values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
         _need_no_null(values, name)
         cells = np.empty((len(values), len(columns)), dtype=np.int64)
-        for place, column in enumerate(columns):
+        for place, column in enumerate(columns if len(values) else ()):
             if not pa.types.is_struct(values.type) or values.type.get_field_index(column) < 0:
                 raise ColumnError(Code.BAD_SCHEMA, f"{name} has no field {column}")
             cells[:, place] = _numbers(pc.struct_field(values, column), column, f"{name}.{column}")
@@ -294,6 +294,8 @@ def _encoded(array: Any, name: str) -> Any:
     """Return an array of texts as one with a dictionary."""
     if pa.types.is_dictionary(array.type):
         return array
+    if pa.types.is_null(array.type):
+        array = array.cast(_TEXT.value_type)
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         raise ColumnError(Code.BAD_SCHEMA, f"{name}: {array.type} is no {_TEXT}")
     return array.dictionary_encode()
@@ -308,7 +310,9 @@ def _codes(array: Any, names: Sequence[str], what: str) -> Ints:
     indices = array.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
     codes: Ints = table[indices]
     if np.count_nonzero(codes == NONE) != array.null_count:
-        raise ColumnError(Code.BAD_VALUE, f"{what}: a value that the format does not have")
+        wrong = (codes == NONE) & array.is_valid().to_numpy(zero_copy_only=False)
+        value = array[int(wrong.argmax())].as_py()
+        raise ColumnError(Code.BAD_VALUE, f"{what}: the format has no value {value!r}")
     return codes
 
 
