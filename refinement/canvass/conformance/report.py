@@ -205,9 +205,16 @@ def _meaning(runs: Sequence[RunVerdict]) -> str:
     return allows + (f"{given}{', '.join(parts)}" if parts else "")
 
 
-def show_command(path: str, divergence: Divergence) -> str:
-    """Give the command that shows what led to a divergence."""
-    return f"canvass trace show {quote(path)} --around {divergence.member}:{divergence.step}"
+def show_command(path: str, run_id: str, divergence: Divergence) -> str:
+    """Give the command that shows what led to a divergence of a run, which is at a path."""
+    place = f"{divergence.member}:{divergence.step}"
+    return f"canvass trace show {_named(path, run_id)} --around {place}"
+
+
+def _named(path: str, run_id: str) -> str:
+    """Name a run on a command line; with its id if there may be several at the path."""
+    several = path.endswith(".parquet") or "~" in run_id
+    return f"{quote(path)} --run {run_id}" if several else quote(path)
 
 
 def summary(counts: Counts) -> str:
@@ -264,11 +271,11 @@ class Case:
     def commands(self) -> tuple[str, ...]:
         """The commands that show the divergence again; they work in any folder."""
         place = str(Path(self.run.path).absolute())
-        path = quote(place)
+        run_id = self.run.run_id
         return (
-            f"canvass verify {path}",
-            show_command(place, self.explanation.divergence),
-            f"canvass trace shrink {path} --out shrunk",
+            f"canvass verify {quote(place)}",
+            show_command(place, run_id, self.explanation.divergence),
+            f"canvass trace shrink {_named(place, run_id)} --out shrunk",
         )
 
 

@@ -339,6 +339,8 @@ def with_rules(config: TlcConfig, chosen: str, name: str, root: Path) -> TlcConf
     from canvass.steps.oracle import overrides
     from canvass.tlc.errors import ConfigError
 
+    if "Revision" not in config.constants:
+        raise ConfigError(f"{name} has no Revision: --with is for models of the protocol")
     revision = config.constants["Revision"].strip('= "')
     corrections = overrides("upstream-fix", (), root) if revision == "upstream-fix" else {}
     known = frozenset(corrections or HAZARDS)

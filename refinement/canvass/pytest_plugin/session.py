@@ -131,7 +131,7 @@ class Session:
             "",
             *drawn,
             "",
-            f"see it again: {show_command(str(shown), first)}",
+            f"see it again: {show_command(str(shown), result.run_id, first)}",
         ]
 
     def keep(self, folder: Path, item: pytest.Item, number: int) -> Path:

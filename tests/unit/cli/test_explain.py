@@ -70,40 +70,25 @@ def test_a_run_that_was_not_imported_names_no_release(command: Command, tmp_path
     assert json.loads(command("explain", run, "--format", "json")[1])["releases"] is None
 
 
-def test_json_has_the_fields_that_scripts_read(command: Command) -> None:
-    code, out, _ = command("explain", SAMPLE, "--format", "json")
-    found = json.loads(out)
-
-    assert code == 0
-    assert {"leaderships", "elections", "stuck", "risks"} <= found.keys()
-    assert [
-        (row["leadershipTermId"], row["leaderMemberId"], row["fromNs"] < row["untilNs"])
-        for row in found["leaderships"]
-    ] == [(0, 1, True), (1, 0, True), (2, 1, True)]
-
-
-def test_the_next_command_is_one_that_can_be_typed(command: Command, tmp_path: Path) -> None:
-    run = tmp_path / "my first run"
-    _, of_logs, _ = command("explain", SAMPLE)
-    assert command("import", "aeron", SAMPLE, "--out", run)[0] == 0
-    _, of_run, _ = command("explain", run)
-
-    assert f"canvass verify {SAMPLE}" in of_logs
-    assert of_run.rstrip().endswith(f"canvass verify '{run}'")
-
-
-def test_an_imported_run_has_the_leaders_of_its_logs(command: Command, tmp_path: Path) -> None:
+def test_json_has_the_fields_that_scripts_read_and_of_a_run_the_leaders_of_its_logs(
+    command: Command, tmp_path: Path
+) -> None:
     command("import", "aeron", SAMPLE, "--out", tmp_path / "run")
-    _, logs, _ = command("explain", SAMPLE, "--format", "json")
-    _, run, _ = command("explain", tmp_path / "run", "--format", "json")
+    rows = []
+    for source in (SAMPLE, tmp_path / "run"):
+        code, out, _ = command("explain", source, "--format", "json")
+        found = json.loads(out)
+        assert code == 0
+        assert {"leaderships", "elections", "stuck", "risks"} <= found.keys()
+        rows.append(found["leaderships"])
+    of_logs, of_run = (
+        [(row["leadershipTermId"], row["leaderMemberId"], row["fromNs"]) for row in each]
+        for each in rows
+    )
 
-    assert [
-        (row["leadershipTermId"], row["leaderMemberId"], row["fromNs"])
-        for row in json.loads(run)["leaderships"]
-    ] == [
-        (row["leadershipTermId"], row["leaderMemberId"], row["fromNs"])
-        for row in json.loads(logs)["leaderships"]
-    ]
+    assert all(row["fromNs"] < row["untilNs"] for row in rows[0])
+    assert [row[:2] for row in of_logs] == [(0, 1), (1, 0), (2, 1)]
+    assert of_run == of_logs
 
 
 def test_a_run_with_a_request_to_terminate_is_explained(command: Command, tmp_path: Path) -> None:

@@ -17,27 +17,14 @@ from canvass.selftest.runs import record_run
 from support.aeron_runs import SAMPLES
 
 Command = Callable[..., tuple[int, str, str]]
-LOGS = SAMPLES[0]
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run and logs."""
+    """A run."""
     root = tmp_path_factory.mktemp("given")
     record_run(root / "run", Rules.of("1.50"), 0, 60, faults=0.0, run_id="run")
-    shutil.copytree(LOGS, root / "logs")
     return root
-
-
-def test_the_command_that_is_meant_can_be_typed(
-    place: Path, command: Command, tmp_path: Path
-) -> None:
-    logs = tmp_path / "my logs"
-    shutil.copytree(LOGS, logs)
-
-    _, _, err = command("trace", "convert", logs, tmp_path / "set")
-
-    assert f"`canvass import aeron '{logs}' --out my-run`" in err
 
 
 def test_paths_that_are_not_utf_8_are_escaped(command: Command, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``canvass trace convert`` and ``schema`` from the command line."""
+"""``canvass trace convert`` and ``schema`` from the command line, and how wide ``show`` draws."""
 
 from __future__ import annotations
 
@@ -123,3 +123,13 @@ def test_a_full_disk_names_the_file_to_be_written(
     assert ended.code == 2
     assert re.fullmatch(rf"canvass: {out}(/\S+)?: .*File too large\n", ended.err)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("width", [60, 90, 200])
+def test_the_width_is_kept(
+    command: Command, run_folder: Path, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    ended = command("trace", "show", run_folder)
+
+    assert max(map(len, ended.out.splitlines())) <= width

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from canvass.cli.output import Stages
@@ -56,6 +57,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(SAMPLES[0], root / "folders" / name)
         record_run(root / "corpus" / name, Rules.of("1.50"), 2, 50, run_id=name)
     write_dataset(Corpus(root / "corpus"), root / "set")
+    pq.write_table(pq.read_table(root / "set").slice(0, 0), root / "no-rows.parquet")
     for name, given in (("a", "logs"), ("b", "run"), ("a b\n", "run"), ("z", "bad")):
         shutil.copytree(root / given, root / "mixed" / name)
     (root / "mixed" / "link").symlink_to(root / "run")
@@ -78,16 +80,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-_CAPTURES = Path(__file__).parents[2] / "captures"
+_SYSTEM = Path(__file__).parents[2] / "captures" / "system"
+TWO = _SYSTEM / "MultiModuleSharedDriverTest.shouldSupportTwoMultiNodeClusters.log.gz"
 CAPTURED = {
     **{
         name: SAMPLES[0].parents[1] / f"aeron-{name}" for name in ("hz1", "hz2", "hz3", "hz6", "la")
     },
     "acknowledged": SAMPLES[0].parents[1] / "aeron-hz3-acknowledged",
     "hosts": HOSTS[0],
-    "system.log.gz": _CAPTURES
-    / "system"
-    / "ClusterBackupTest.shouldBackupClusterAndJoinLive.log.gz",
+    "system.log.gz": _SYSTEM / "ClusterBackupTest.shouldBackupClusterAndJoinLive.log.gz",
     "wiped": COMMITTED / "1.52.2-wipe-241",
 }
 """Captured clusters with hazards, with differing clocks, two in one log, and with a wiped disk."""
@@ -116,6 +117,8 @@ FILES = {
         )
         for i in range(3)
     },
+    "build/TwoTest.two/all.log.gz": TWO.read_bytes(),
+    "my logs/member-1.log.gz": (SAMPLES[-1] / "member-1.log.gz").read_bytes(),
     "late": b"1 kill 0\n9 start all\n",
     "client": b"\n",
     **{

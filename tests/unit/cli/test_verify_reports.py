@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -51,11 +52,24 @@ def test_the_page_is_written_beside_the_verdicts(
     assert page.count('<pre class="lanes"') == 1
 
 
-def test_a_person_is_reported_the_command_that_shows_it_again(command: Command, bad: Path) -> None:
-    ended = command("verify", bad)
+def shown_again(out: str) -> list[str]:
+    """The words of the command that shows a divergence again."""
+    (line,) = (one for one in out.splitlines() if "See it again: " in one)
+    return line.partition("See it again: canvass ")[2].split()
 
-    (line,) = (one for one in ended.out.splitlines() if "See it again: " in one)
-    words = line.partition("See it again: canvass ")[2].split()
+
+@pytest.mark.parametrize("form", ["folder", "data set"])
+def test_a_person_is_reported_the_command_that_shows_it_again(
+    form: str, command: Command, bad: Path, tmp_path: Path
+) -> None:
+    """A run of a data set is named by its id, too."""
+    if form == "data set":
+        shutil.copytree(bad, tmp_path / "runs" / "good")
+        record_run(tmp_path / "runs" / "fine", Rules.of("1.50"), 0, 50, faults=0.0, run_id="fine")
+        bad = tmp_path / "set"
+        command("trace", "convert", tmp_path / "runs", bad)
+    words = shown_again(command("verify", bad).out)
+
     shown = command(*words)
     assert shown.code == 0
     assert f"● {words[-1].split(':')[1]} ConsumeLog" in shown.out
@@ -65,9 +79,8 @@ def test_what_shows_a_run_of_logs_again_names_the_logs(command: Command, tmp_pat
     page = tmp_path / "page.html"
     ended = command("verify", HAZARD, "--html", page)
     report = json.loads(command("verify", HAZARD, "--format", "json").out)
+    words = shown_again(ended.out)
 
-    (line,) = (one for one in ended.out.splitlines() if "See it again: " in one)
-    words = line.partition("See it again: canvass ")[2].split()
     assert words[:3] == ["trace", "show", str(HAZARD)]
     assert command(*words).code == 0
     assert [run["path"] for run in report["runs"]] == [str(HAZARD)]

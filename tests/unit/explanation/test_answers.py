@@ -61,15 +61,6 @@ def test_the_time_without_a_leader_is_a_bound_if_no_line_shows_when_one_stopped(
     assert time_without_leader(found) == says
 
 
-def test_no_time_without_a_leader_spans_a_term_whose_leader_has_no_log() -> None:
-    """Member 0 led term 1; only the log of member 1 is there, which led terms 0 and 2."""
-    found = explain(read(SAMPLES[1] / "member-1.log.gz"))
-
-    assert [(gap.leadership_term_id, gap.from_ns is None) for gap in found.gaps][1] == (2, True)
-    assert found.elections[-1].detection_ms is None
-    assert found.elections[-1].slowest.text.startswith("Slowest part: CANDIDATE_BALLOT")
-
-
 def test_a_leader_that_hears_of_no_follower_does_not_work(tmp_path: Path) -> None:
     """It is cut off at 105 s, ends a session at 106.5 s, and gives up at 107.1 s."""
     one, two = StoryLog(0), StoryLog(1)

@@ -346,6 +346,8 @@ def find(
 
     if (state is None) == (where is None):
         raise CommandError("name a STATE, or a condition with --where, and not both")
+    if show is not None and where is None:
+        raise CommandError("--show is for --where; for a STATE, all values are printed")
     opened = open_view(graph)
     if state is not None:
         one = _state(opened, _row_of(opened, state))

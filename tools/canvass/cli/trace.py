@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from canvass.cli.options import RunId, existing, named_step, need_runs
+from canvass.cli.options import PathKind, RunId, existing, kind_of, named_step, need_runs
 from canvass.cli.output import CommandError, Stages, lane_width, print_lines, typed, write_text
 from canvass.cli.verify import import_units
 from canvass.traces.errors import TraceError, counted
@@ -62,9 +62,9 @@ def single(path: Path, found: list[tuple[Path, str]], run_id: str | None) -> tup
         if not found:
             raise CommandError(f"{path}: there is no run {run_id}")
     if len(found) > 1:
-        names = ", ".join(name for _, name in found[:3])
+        names = ", ".join([*(name for _, name in found[:3]), *(["..."] if found[3:] else [])])
         raise CommandError(
-            f"{path}: {len(found)} runs ({names}, ...); name one with --run, or give its folder"
+            f"{path}: {len(found)} runs ({names}); name one with --run, or give its folder"
         )
     if not found:
         raise CommandError(f"{path}: there is no run in it")
@@ -84,7 +84,8 @@ def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path,
     from canvass.traces.parquet import DatasetFile
     from canvass.traces.run import RunFolder
 
-    need_runs([path], command, logs=True)
+    if kind_of(path) is not PathKind.LOG_FILE:
+        need_runs([path], command, logs=True)
     found: list[tuple[Path, str]] = []
     for unit in import_units([path]):
         if isinstance(unit, TraceError):

@@ -20,7 +20,7 @@ import msgspec
 import typer
 
 from canvass.cli.options import Cache, Graphs, Page, PathKind, kind_of, need_runs
-from canvass.cli.output import EXIT_ERROR, Stages, emit, typed, write_file, write_text
+from canvass.cli.output import EXIT_ERROR, Stages, complain, emit, typed, write_file, write_text
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import RefusedStep
@@ -104,7 +104,9 @@ def verify(
     if html is not None and not html.absolute().parent.is_dir():
         raise typer.BadParameter(f"{html}: there is no such folder", param_hint="--html")
     lookup = make_lookup(graph or [], cache, keep=not no_cache)
-    found = _checked(list(import_units(paths)), lookup, engine)
+    found = _as_read(_checked(list(import_units(paths)), lookup, engine))
+    if not found.runs:
+        complain("nothing was checked: no log has a line of a cluster's member")
     if html is not None:
         write_file(html, _page(found, lookup, html.parent))
     if output is VerifyFormat.JUNIT:
@@ -215,6 +217,16 @@ _LOGS: Final = {PathKind.LOGS, PathKind.LOG_FILE, PathKind.LOG_FOLDERS, PathKind
 
 _imported: Final[dict[str, str]] = {}
 """The logs of each imported run."""
+_unread: Final[dict[str, str]] = {}
+"""The id that a run of logs would have, by the file of the logs that cannot be read."""
+
+
+def _as_read(found: CorpusVerdict) -> CorpusVerdict:
+    """Name the logs that cannot be read as their runs would be named."""
+    named = (
+        msgspec.structs.replace(run, run_id=_unread.get(run.path, run.run_id)) for run in found.runs
+    )
+    return msgspec.structs.replace(found, runs=tuple(named))
 
 
 def _as_given(found: CorpusVerdict) -> CorpusVerdict:
@@ -246,7 +258,7 @@ def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
     for found in filter(None, below.values()):
         from canvass.traces.aeron_log.source import AeronLogError, LogCode
         from canvass.traces.alignment.alignment import ImportFault, NoMember
-        from canvass.traces.alignment.importer import import_clusters
+        from canvass.traces.alignment.importer import import_clusters, run_id_of
         from canvass.traces.errors import Code, TraceError
 
         scratch = Path(tempfile.mkdtemp(prefix="canvass-logs-"))
@@ -263,8 +275,10 @@ def import_units(paths: Iterable[Path]) -> Iterator[Unit]:
             except NoMember:
                 continue
             except ImportFault as fault:
+                _unread[str(log)] = run_id_of(name)
                 yield TraceError(Code.BAD_VALUE, str(log), 0, 0, str(fault))
             except AeronLogError as error:
                 if error.code not in (LogCode.NOT_A_LOG, LogCode.NO_LOG):
+                    _unread[error.file] = run_id_of(name)
                     place = (error.file, error.line, error.column)
                     yield TraceError(Code.BAD_VALUE, *place, error.reason)
