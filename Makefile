@@ -42,7 +42,7 @@ setup-test: $(TEST_STAMP) ## add what the tests need
 	@:
 
 demo: java setup ## see it work: models checked, a captured run verified, then on Spark
-	@$(BIN)/python tools/demo.py
+	@tools/demo
 
 page: $(PAGE_STAMP) ## build the page of `canvass browse`
 	@$(BIN)/python tools/page.py build

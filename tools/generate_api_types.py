@@ -1,13 +1,12 @@
 """Write the page's TypeScript types from the Structs of `canvass.browser.api`.
 
 Usage: ``python tools/generate_api_types.py``. To change an answer of the server, change its Struct
-and run the script again. ``--check`` writes nothing; exit code 1 says that the file is not current.
+and run the script again.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
 import types
 import typing
 from collections.abc import Iterator
@@ -43,19 +42,6 @@ _PLAIN: Final[dict[Any, str]] = {
     Any: "Json",
 }
 _ALIASES: Final = {"Kind": api.Kind}
-
-
-def main() -> int:
-    """Write the file; with ``--check``, compare it."""
-    text = render()
-    if "--check" in sys.argv[1:]:
-        current = TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text
-        print("current" if current else f"{TARGET} is older than canvass.browser.api")
-        return 0 if current else 1
-    TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text(text, encoding="utf-8")
-    print(TARGET)
-    return 0
 
 
 def render() -> str:
@@ -118,4 +104,4 @@ def _union(kind: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    TARGET.write_text(render(), encoding="utf-8")

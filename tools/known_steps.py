@@ -4,8 +4,7 @@ TLC is asked about the distinct steps of the committed logs of real clusters, of
 that are in no checkout (`tests/captures/steps.msgpack.xz`), and of simulated clusters of all fault
 profiles and rules, by seed, so that the table is the same on every machine.
 
-`--take RUNS` adds the steps of imported captures to that file; `--share RUNS` says how many of the
-steps of some runs the table has, and which actions those have that it lacks.
+`--take RUNS` adds the steps of imported captures to that file.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import lzma
 import os
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ import numpy as np
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.findings import Verdict
-from canvass.conformance.verify import Unit, path_of, read_and_check, units_of
+from canvass.conformance.verify import Unit, read_and_check, units_of
 from canvass.selftest.simulation_series import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options
 from canvass.steps.answers import ALLOWED, SHIPPED, AnswerFile, Answers, StepLookup, spec_digest
@@ -68,16 +67,12 @@ SERIES = (
 
 
 def main() -> None:
-    """Build the table, or run the work of an option."""
+    """Build the table, or add steps of captures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--take", nargs="+", type=Path, metavar="RUNS")
-    what.add_argument("--share", nargs="+", type=Path, metavar="RUNS")
+    parser.add_argument("--take", nargs="+", type=Path, metavar="RUNS")
     given = parser.parse_args()
     if given.take:
         take(given.take)
-    elif given.share:
-        share(given.share)
     else:
         make()
 
@@ -155,30 +150,6 @@ def steps_of(unit: Unit) -> list[Question]:
         if run.verdict.verdict is Verdict.MALFORMED:
             sys.exit(f"{run.verdict.path}: {run.verdict.reason}")
     return list(found.open_steps.values())
-
-
-def share(runs: Iterable[Path]) -> None:
-    """Print the share of each run's distinct steps that the table has."""
-    table = AnswerFile(TABLE, spec_digest()).read()
-    shares, absent = defaultdict[str, list[float]](list), Counter[str]()
-    for unit in units_of(runs):
-        steps = steps_of(unit)
-        if not steps:
-            continue
-        keys = np.array([step.key for step in steps], dtype=np.uint64).reshape(-1, 2)
-        has = table.lookup(keys) >= 0
-        found = float(has.mean())
-        rules = steps[0].rules
-        name = "hardened" if rules.hardening else rules.revision
-        shares[f"{rules.member_count} members, {name}"].append(found)
-        absent.update(step.step.action.value for step, ok in zip(steps, has, strict=True) if not ok)
-        print(f"{found:6.1%} of {len(steps):5,}  {path_of(unit).name}", flush=True)
-    for cluster, each in sorted(shares.items()):
-        ranked = sorted(each)
-        mean, median = sum(ranked) / len(ranked), ranked[len(ranked) // 2]
-        print(f"{len(ranked)} runs of {cluster}: mean {mean:.1%}, median {median:.1%},", end=" ")
-        print(f"lowest {ranked[0]:.1%}")
-    print("absent:", ", ".join(f"{name} {count}" for name, count in absent.most_common(12)))
 
 
 if __name__ == "__main__":
