@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import z3
 
 from canvass.cli import main
 from canvass.proof.prove import Obligation, obligations_of, prove, read_uses, refute
@@ -67,6 +68,11 @@ def test_every_obligation_is_proved_whatever_was_proved_before(
     PROVED.add(name)
 
 
+def is_possible(obligation: Obligation) -> bool:
+    """Whether an instance has a step that satisfies the hypotheses."""
+    return bool(obligation.solver(z3.BoolVal(False)).check() == z3.sat)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_action_is_possible_where_the_lemmas_hold(name: str) -> None:
     """Else a proof about an action would say nothing. `LeadAlone` needs a single member."""
@@ -75,7 +81,7 @@ def test_every_action_is_possible_where_the_lemmas_hold(name: str) -> None:
     possible = [
         each
         for each in ACTIONS[name]
-        if any(Obligation(module, each, goal, None, size).is_possible() for size in (2, 1))
+        if any(is_possible(Obligation(module, each, goal, None, size)) for size in (2, 1))
     ]
 
     assert possible == list(ACTIONS[name])

@@ -8,19 +8,18 @@ limit is a count of its own steps, not a time, so an outcome does not depend on 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import z3
 
 from canvass.proof.sany import Apply, Module, ModuleError, read_module
-from canvass.proof.smt import Formula, Function, Relation, State, Translation, actions_of
+from canvass.proof.smt import Formula, Function, State, Translation, actions_of
 
 LIMIT: Final = 2_000_000_000
 """Z3's limit of steps for one obligation; the longest proof of the shipped modules needs a tenth.
@@ -82,8 +81,6 @@ class Proof(msgspec.Struct, frozen=True):
         The lemma or the property.
     outcome : str
         ``proved``; ``refuted`` if there is a counterexample to induction; ``unknown`` else.
-    seconds : float
-        Elapsed time.
     counterexample : Counterexample or None
         The counterexample of a refuted obligation.
     """
@@ -91,7 +88,6 @@ class Proof(msgspec.Struct, frozen=True):
     step: str
     goal: str
     outcome: str
-    seconds: float
     counterexample: Counterexample | None = None
 
 
@@ -123,34 +119,52 @@ class Obligation:
 
     def is_proved(self) -> bool:
         """Whether Z3 proves it within its limit."""
-        return bool(self._solver(self.goal).check() == z3.unsat)
-
-    def is_possible(self) -> bool:
-        """Whether an instance has a step that satisfies the hypotheses."""
-        return bool(self._solver(z3.BoolVal(False)).check() == z3.sat)
+        return bool(self.solver(self.goal).check() == z3.unsat)
 
     def counterexample(self) -> Counterexample | None:
         """A counterexample in an instance."""
-        solver = self._solver(self.goal)
+        solver = self.solver(self.goal)
         if solver.check() != z3.sat:
             return None
-        shown = _Shown(self.translation, solver.model())
-        before = shown.state(self.before)
-        after = shown.state(self.action.after) if self.action else before
+        model = solver.model()
+        before = self._shown(self.before, model)
+        after = self._shown(self.action.after, model) if self.action else before
         parameters = self.action.parameters if self.action else []
         return Counterexample(
             size=self.translation.size or 0,
-            parameters={str(each).rpartition("_")[0]: shown.text(each) for each in parameters},
+            parameters={str(each).rpartition("_")[0]: _text(each, model) for each in parameters},
             before=before,
             changed={name: text for name, text in after.items() if text != before[name]},
         )
 
-    def _solver(self, goal: Formula) -> z3.Solver:
+    def _shown(self, state: State, model: z3.ModelRef) -> dict[str, str]:
+        """A state of Z3's model, as text in TLA+."""
+        translation = self.translation
+        elements = {translation.sorts[name]: found for name, found in translation.elements.items()}
+        shown = {}
+        for name, value in state.items():
+            if isinstance(value, Function):
+                pairs = ((x, value.at(x)) for x in elements[value.sort])
+                texts = (f"{_text(x, model)} |-> {_text(y, model)}" for x, y in pairs)
+                shown[name] = f"[{', '.join(texts)}]"
+            else:
+                every = product(*(elements[sort] for sort in value.sorts))
+                present = (each for each in every if z3.is_true(model.eval(value.has(each), True)))
+                texts = (", ".join(_text(x, model) for x in each) for each in present)
+                many = len(value.sorts) > 1
+                shown[name] = "{" + ", ".join(f"<<{x}>>" if many else x for x in texts) + "}"
+        return shown
+
+    def solver(self, goal: Formula) -> z3.Solver:
+        """Z3, which is asked for a state or a step with the hypotheses and without the goal."""
         solver = z3.Solver()
         solver.set("rlimit", LIMIT)
-        assumed = self.translation.assumptions()
-        solver.add(*self.translation.axioms(), *assumed, *self.hypotheses, z3.Not(goal))
+        solver.add(*self.translation.axioms(), *self.hypotheses, z3.Not(goal))
         return solver
+
+
+def _text(term: z3.ExprRef, model: z3.ModelRef) -> str:
+    return str(model.eval(term, model_completion=True))
 
 
 def obligations_of(module: Module) -> list[tuple[str, str]]:
@@ -166,35 +180,8 @@ def refute(module: Module, step: str, goal: str) -> Counterexample | None:
     return next(filter(None, (each.counterexample() for each in instances)), None)
 
 
-class _Shown:
-    """A model of Z3 as text in TLA+."""
-
-    def __init__(self, translation: Translation, model: z3.ModelRef) -> None:
-        self.model = model
-        self.elements = {
-            str(translation.sorts[name]): found for name, found in translation.elements.items()
-        }
-
-    def text(self, term: z3.ExprRef) -> str:
-        return str(self.model.eval(term, model_completion=True))
-
-    def state(self, state: State) -> dict[str, str]:
-        return {name: self._variable(value) for name, value in state.items()}
-
-    def _variable(self, value: Any) -> str:
-        if isinstance(value, Function):
-            items = self.elements[str(value.sort)]
-            parts = ", ".join(f"{self.text(x)} |-> {self.text(value.at(x))}" for x in items)
-            return f"[{parts}]"
-        assert isinstance(value, Relation)
-        every = product(*(self.elements[str(sort)] for sort in value.sorts))
-        present = [each for each in every if self.text(value.has(each)) == "True"]
-        texts = [", ".join(map(self.text, each)) for each in present]
-        return "{" + ", ".join(f"<<{x}>>" if len(value.sorts) > 1 else x for x in texts) + "}"
-
-
 def _names(module: Module, definition: str) -> list[str]:
-    found = module.conjuncts(definition)
+    found = module.parts(definition, "/\\")
     names = [each.operator for each in found if isinstance(each, Apply) and each.is_defined]
     if len(names) != len(found):
         raise ModuleError(f"{definition} of {module.name}: each conjunct must be a definition")
@@ -211,14 +198,11 @@ def read_uses(path: Path, module: Module) -> Uses | None:
     except msgspec.DecodeError as error:
         raise ModuleError(f"{file}: {error}") from None
     if found is not None:
-        lemmas, every = _names(module, "Lemmas"), obligations_of(module)
-        for name in found.lemmas():
-            if name not in lemmas:
-                raise ModuleError(f"{file}: {module.name} has no lemma {name}")
-        for goal, steps in found.steps.items():
-            for step in steps:
-                if (step, goal) not in every:
-                    raise ModuleError(f"{file}: {module.name} has no obligation {step}/{goal}")
+        named = {(step, goal) for goal, steps in found.steps.items() for step in steps}
+        if unknown := {*found.lemmas()} - {*_names(module, "Lemmas")}:
+            raise ModuleError(f"{file}: {module.name} has no lemma {min(unknown)}")
+        if wrong := named - {*obligations_of(module)}:
+            raise ModuleError(f"{file}: {module.name} has no obligation {'/'.join(min(wrong))}")
     return found
 
 
@@ -269,8 +253,7 @@ def _outcomes(
 
 
 def _prove(module: Module, uses: Uses | None, step: str, goal: str) -> Proof:
-    start = time.monotonic()
     is_proved = Obligation(module, step, goal, uses).is_proved()
     found = None if is_proved else refute(module, step, goal)
     outcome = "proved" if is_proved else "refuted" if found else "unknown"
-    return Proof(step, goal, outcome, time.monotonic() - start, found)
+    return Proof(step, goal, outcome, found)

@@ -7,9 +7,8 @@ its place, so no part of a module is ever left out of a proof.
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from xml.etree import ElementTree
 
 from canvass.tlc.programs import clean_environment, find_jar, find_java
@@ -19,34 +18,30 @@ class ModuleError(Exception):
     """A module cannot be parsed or has a form that no proof covers; the message is one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """An integer literal."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """A constant or a variable of the module."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A bound variable, or a parameter of a definition; ``uid`` is unique in the module."""
 
     uid: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(NamedTuple):
     r"""A built-in operator, or a definition of the module if ``is_defined``.
 
     ``operator`` is the operator as it is typed (``/\``, ``\cup``, ``'``). An operator without a
-    sign has a name in words: ``tuple``, ``set``, ``apply``, ``except``, ``if``, ``at``.
+    sign has a name in words: ``tuple``, ``set``, ``apply``, ``except``, ``at``.
     """
 
     operator: str
@@ -55,8 +50,7 @@ class Apply:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     r"""``x, y \in S``; or ``<<x, y>> \in S`` if ``is_tuple``."""
 
     parameters: tuple[Parameter, ...]
@@ -64,8 +58,7 @@ class Bound:
     is_tuple: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Quantified:
+class Quantified(NamedTuple):
     r"""``\A``, ``\E`` or a set filter (``filter``) over bounds."""
 
     kind: str
@@ -77,8 +70,7 @@ class Quantified:
 Expression = Number | Name | Parameter | Apply | Quantified
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """``Name(parameters) == body``; ``is_action`` if it has a primed variable."""
 
     name: str
@@ -87,8 +79,7 @@ class Definition:
     is_action: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(NamedTuple):
     """The constants, variables, assumptions and definitions of one module.
 
     Modules that it extends count as built in.
@@ -100,24 +91,18 @@ class Module:
     assumptions: tuple[Expression, ...]
     definitions: dict[str, Definition]
 
-    def conjuncts(self, name: str) -> list[Expression]:
-        """The conjuncts of a definition, nested lists flattened."""
+    def parts(self, name: str, operator: str) -> list[Expression]:
+        """The conjuncts or disjuncts of a definition, nested lists flattened."""
         if name not in self.definitions:
             raise ModuleError(f"{self.name} defines no {name}")
-        return _flat(self.definitions[name].body, "/\\")
-
-    def disjuncts(self, name: str) -> list[Expression]:
-        """The disjuncts of a definition, nested lists flattened."""
-        if name not in self.definitions:
-            raise ModuleError(f"{self.name} defines no {name}")
-        return _flat(self.definitions[name].body, "\\/")
+        return _flat(self.definitions[name].body, operator)
 
 
 _SIGNS: Final = {
     "$ConjList": "/\\", "\\land": "/\\", "$DisjList": "\\/", "\\lor": "\\/", "\\lnot": "~",
     "\\equiv": "<=>", "\\leq": "<=", "\\geq": ">=", "#": "/=", "\\union": "\\cup",
     "\\intersect": "\\cap", "$Tuple": "tuple", "$SetEnumerate": "set", "$FcnApply": "apply",
-    "$Except": "except", "$IfThenElse": "if", "$CartesianProd": "\\X", "$SetOfFcns": "->",
+    "$Except": "except", "$CartesianProd": "\\X", "$SetOfFcns": "->",
     "-.": "negative",
 }  # fmt: skip
 """Operators that SANY names in another way, or that have two names."""
@@ -182,10 +167,9 @@ def symbols_of(root: ElementTree.Element) -> dict[str, ElementTree.Element]:
 
 def _reason(said: str) -> str:
     """SANY's errors on one line; SANY prints what it parsed before them."""
-    lines = [line.strip() for line in said.splitlines()]
-    lines = [
-        line for line in lines if line and not line.startswith(("Parsing file", "Semantic pr"))
-    ]
+    passed_over = ("Parsing file", "Semantic pr")
+    every = map(str.strip, said.splitlines())
+    lines = [line for line in every if line and not line.startswith(passed_over)]
     return "SANY rejects it: " + " ".join(lines)[:400]
 
 
@@ -202,23 +186,17 @@ class _Reader:
         self.name = _text(root, "RootModule")
         self.symbols = symbols_of(root)
 
+    def _declared(self, kind: str) -> tuple[str, ...]:
+        """The constants, which are SANY's kind 2, or the variables, its kind 3."""
+        symbols = [each for each in self.symbols.values() if each.tag == "OpDeclNode"]
+        return tuple(_text(each, "uniquename") for each in symbols if _text(each, "kind") == kind)
+
     def module(self) -> Module:
-        declared = [each for each in self.symbols.values() if each.tag == "OpDeclNode"]
-        own = [
-            each
-            for each in self.symbols.values()
-            if each.tag == "UserDefinedOpKind" and self._is_own(each)
-        ]
-        of_kind = {
-            kind: tuple(
-                _text(each, "uniquename") for each in declared if _text(each, "kind") == code
-            )
-            for kind, code in (("constant", "2"), ("variable", "3"))
-        }
+        own = filter(self._is_own, self.symbols.values())
         return Module(
             name=self.name,
-            constants=of_kind["constant"],
-            variables=of_kind["variable"],
+            constants=self._declared("2"),
+            variables=self._declared("3"),
             assumptions=tuple(
                 self.expression(_child(each, "body")[0])
                 for each in self.symbols.values()
@@ -228,7 +206,8 @@ class _Reader:
         )
 
     def _is_own(self, symbol: ElementTree.Element) -> bool:
-        return symbol.findtext("location/filename") == self.name
+        is_definition = symbol.tag == "UserDefinedOpKind"
+        return is_definition and symbol.findtext("location/filename") == self.name
 
     def _definition(self, symbol: ElementTree.Element) -> Definition:
         name = _text(symbol, "uniquename")
@@ -268,8 +247,7 @@ class _Reader:
             return Quantified(
                 _QUANTIFIERS[name], tuple(map(self._bound, bounds)), arguments[0], self._place(node)
             )
-        is_defined = symbol.tag == "UserDefinedOpKind" and self._is_own(symbol)
-        return Apply(_SIGNS.get(name, name), arguments, is_defined, self._place(node))
+        return Apply(_SIGNS.get(name, name), arguments, self._is_own(symbol), self._place(node))
 
     def _bound(self, node: ElementTree.Element) -> Bound:
         parameters = tuple(map(self._parameter, node.iterfind("FormalParamNodeRef")))

@@ -74,14 +74,6 @@ class Action(NamedTuple):
         self.after[variable] = value
 
 
-@dataclass(frozen=True, slots=True)
-class VariableType:
-    """Sorts of a variable; ``value`` is the sort of a function's values, or None for a relation."""
-
-    sorts: tuple[z3.SortRef, ...]
-    value: z3.SortRef | None
-
-
 @dataclass(slots=True)
 class Translation:
     """Translates one module. Z3's symbols are named in the order of the calls.
@@ -92,49 +84,44 @@ class Translation:
 
     module: Module
     size: int | None = None
-    sorts: dict[str, z3.SortRef] = field(init=False)
+    sorts: dict[str, z3.SortRef] = field(init=False, default_factory=dict)
     elements: dict[str, list[z3.ExprRef]] = field(init=False, default_factory=dict)
-    types: dict[str, VariableType] = field(init=False)
     _orders: dict[str, z3.FuncDeclRef] = field(init=False, default_factory=dict)
     _least: dict[str, tuple[int, z3.ExprRef]] = field(init=False, default_factory=dict)
     _elements: dict[str, z3.FuncDeclRef] = field(init=False, default_factory=dict)
     _fresh: Any = field(init=False, default_factory=count)
 
     def __post_init__(self) -> None:
-        if self.size is None:
-            self.sorts = {name: z3.DeclareSort(name) for name in self.module.constants}
-        else:
-            enumerated = {name: _enumeration(name, self.size) for name in self.module.constants}
-            self.sorts = {name: sort for name, (sort, _) in enumerated.items()}
-            self.elements = {name: list(found) for name, (_, found) in enumerated.items()}
-        self.types = dict(map(self._type, self.module.conjuncts("TypeOK")))
-        if missing := set(self.module.variables) - set(self.types):
-            raise ModuleError(f"TypeOK of {self.module.name} has no type of {sorted(missing)}")
+        for name in self.module.constants:
+            if self.size is None:
+                self.sorts[name] = z3.DeclareSort(name)
+            else:
+                self.sorts[name], self.elements[name] = _enumeration(name, self.size)
 
     # States, axioms, formulas and actions.
 
     def state(self) -> State:
-        """Every variable as an unknown of its type."""
-        return {name: self._unknown(name, each) for name, each in self.types.items()}
+        """Every variable as an unknown of the type that ``TypeOK`` gives it."""
+        found = dict(map(self._unknown, self.module.parts("TypeOK", "/\\")))
+        if missing := set(self.module.variables) - set(found):
+            raise ModuleError(f"TypeOK of {self.module.name} has no type of {sorted(missing)}")
+        return found
 
     def formula(self, name: str, state: State) -> Formula:
         """A definition without parameters, in a state."""
         return self._value(self.module.definitions[name].body, state, {})
 
-    def assumptions(self) -> list[Formula]:
-        """The module's ASSUMEs."""
-        return [self._value(each, {}, {}) for each in self.module.assumptions]
-
     def action(self, name: str, before: State) -> Action:
         """A disjunct of ``Next`` by its name, taken in a state."""
         found = Action(name, [], [], {})
         self._take(actions_of(self.module)[name], {}, before, found)
-        if missing := set(self.types) - set(found.after):
+        if missing := set(self.module.variables) - set(found.after):
             raise ModuleError(f"{name} leaves {sorted(missing)} open")
         return found
 
     def axioms(self) -> list[Formula]:
-        """Total orders and least elements, for the sorts that have been compared so far."""
+        """The module's ASSUMEs; total orders and least elements of the sorts that are compared."""
+        assumed = [self._value(each, {}, {}) for each in self.module.assumptions]
         found: list[Formula] = []
         for name, before in self._orders.items():
             sort = before.domain(0)
@@ -150,7 +137,7 @@ class Translation:
         for _, least in self._least.values():
             a = z3.Const("a", least.sort())
             found.append(self.for_all([a], z3.Or(a == least, self.is_less(least, a))))
-        return found
+        return found + assumed
 
     def for_all(self, constants: list[z3.ExprRef], formula: Formula) -> Formula:
         """The formula for all values of its constants."""
@@ -181,13 +168,15 @@ class Translation:
 
     # Types.
 
-    def _type(self, conjunct: Expression) -> tuple[str, VariableType]:
+    def _unknown(self, conjunct: Expression) -> tuple[str, Value]:
         match conjunct:
             case Apply("\\subseteq", (Name(name), product)):
-                return name, VariableType(self._product(product), None)
+                sorts = self._product(product)
+                relation = z3.Function(name, *sorts, z3.BoolSort())
+                return name, Relation(sorts, lambda elements: relation(*elements))
             case Apply("\\in", (Name(name), Apply("->", (domain, values)))):
                 (sort,), (value,) = self._product(domain), self._product(values)
-                return name, VariableType((sort,), value)
+                return name, Function(sort, z3.Function(name, sort, value))
             case _:
                 raise ModuleError(f"{_place(conjunct)}: TypeOK gives no relation and no function")
 
@@ -199,13 +188,6 @@ class Translation:
                 return (self.sorts[name],)
             case _:
                 raise ModuleError(f"{_place(expression)}: not a constant set or a product of them")
-
-    def _unknown(self, name: str, given: VariableType) -> Value:
-        result = given.value if given.value is not None else z3.BoolSort()
-        symbol = z3.Function(name, *given.sorts, result)
-        if given.value is None:
-            return Relation(given.sorts, lambda elements: symbol(*elements))
-        return Function(given.sorts[0], lambda argument: symbol(argument))
 
     # Actions.
 
@@ -226,16 +208,14 @@ class Translation:
                     found.assign(_name(each), before[_name(each)])
             case Apply("UNCHANGED", (Name(name),)):
                 found.assign(name, before[name])
-            case Apply(name, arguments, is_defined=True) if self._is_action(name):
-                definition = self.module.definitions[name]
+            case Apply(name, arguments, is_defined=True) if (
+                definition := self.module.definitions[name]
+            ).is_action:
                 values = [self._value(each, before, scope) for each in arguments]
                 uids = [each.uid for each in definition.parameters]
                 self._take(definition.body, dict(zip(uids, values, strict=True)), before, found)
             case _:
                 found.guards.append(self._value(expression, before, scope))
-
-    def _is_action(self, name: str) -> bool:
-        return self.module.definitions[name].is_action
 
     # Expressions.
 
@@ -361,7 +341,7 @@ class Translation:
 def actions_of(module: Module) -> dict[str, Expression]:
     """The disjuncts of ``Next`` by the operator that each of them calls."""
     found = {}
-    for each in module.disjuncts("Next"):
+    for each in module.parts("Next", "\\/"):
         inner = each
         while isinstance(inner, Quantified):
             inner = inner.body
