@@ -434,11 +434,14 @@ class Schedule(DrivenCluster):
     def _reach(self, live: DrivenMember, m: NewLeadershipTerm | CommitPosition) -> None:
         """Let a leader get to the positions of the message that it sends.
 
-        If it is closed, it writes and commits. If it replays, it processes its log.
+        If it is closed, it writes and commits. If it replays, it processes its log, but not to the
+        end: its next step would then leave the state, and the position that it announces is that
+        of a quorum, which it need not have processed itself.
         """
         s = live.state
         if s.election_state is ElectionState.LEADER_REPLAY and isinstance(m, NewLeadershipTerm):
-            if s.commit_position < m.commit_position <= live.bounds.commit_position:
+            end = min(live.bounds.commit_position, s.append_position - 1)
+            if s.commit_position < m.commit_position <= end:
                 live.take("ConsumeLog", Input(position=m.commit_position))
             return
         if not leads_closed(s, m.leadership_term_id):
