@@ -113,7 +113,7 @@ class Collected:
             own = [runs[run_id] for run_id in columns.runs]
             steps = steps_of(columns, own, last)
             keys, status = canonical_keys(steps, [run.rules for run in own], columns.run)
-            last = columns
+            last = columns.last()
             for row in range(len(columns)):
                 if status[row] == Status.KEYED:
                     key = keys[row].tobytes()

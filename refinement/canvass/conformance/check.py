@@ -27,7 +27,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.causality import Order, order_causes, truncated_members
 from canvass.conformance.diagnose import divergences_of
 from canvass.conformance.findings import Divergence, Findings, RunFindings, RunVerdict, Verdict
-from canvass.conformance.run_arrays import RunArrays, steps_of, to_arrays
+from canvass.conformance.run_arrays import GrowingArrays, RunArrays, steps_of, to_arrays
 from canvass.conformance.safety_monitors import Violation, limits, violations
 from canvass.steps.answers import (
     ALLOWED,
@@ -111,7 +111,7 @@ class RunCheck:
     actions: Ints = field(default_factory=lambda: np.zeros(len(ACTION_NAMES), dtype=np.int64))
     found: RunVerdict | None = None
     """The verdict, once the run has ended; provisional as long as steps are open."""
-    parts: list[RunArrays] = field(default_factory=list)
+    arrays: GrowingArrays = field(default_factory=GrowingArrays)
     wrong: dict[int, Step] = field(default_factory=dict)
     """Steps that are not allowed, by their rows: the first two of each member and action."""
     wrong_counts: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Checker:
         """The distinct keys of each batch, and the answers about them."""
         self._open: dict[Key, Question] = {}
         self._last: tuple[RunCheck, EventColumns] | None = None
-        """The batch before, and the run of its last event."""
+        """The last event of the batch before, and its run."""
 
     # --- sources ----------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class Checker:
     def _check_steps(self, columns: EventColumns, checks: list[RunCheck]) -> None:
         runs = [check.run for check in checks if check.run is not None]
         last = self._last[1] if self._last and self._last[0] is checks[0] else None
-        self._last = checks[-1], columns
+        self._last = checks[-1], columns.last()
         steps = steps_of(columns, runs, last)
         rules = [run.rules for run in runs]
         keys, status = canonical_keys(steps, rules, columns.run)
@@ -263,14 +263,14 @@ class Checker:
             rows, before = slice(start, end), check.events
             check.events += len(part)
             if check.events > MAX_RUN_EVENTS:
-                check.parts = []
+                check.arrays = GrowingArrays()
                 continue
             check.unchecked += int(np.count_nonzero(status[rows] == Status.UNKNOWN_BEFORE))
             for row in (np.flatnonzero(codes[rows] == REFUSED) + start).tolist():
                 self._note_wrong(check, before + row - start, steps, row)
             check.open_steps.update(_keys(keys[rows][codes[rows] == UNKNOWN]))
             check.actions += np.bincount(part.action, minlength=len(ACTION_NAMES))
-            check.parts.append(part)
+            check.arrays.add(part)
 
     def _look_up(
         self, steps: StepColumns, keys: Keys, rows: Ints, rules: list[Rules], columns: EventColumns
@@ -310,14 +310,13 @@ class Checker:
             )
         if check.malformed:
             return
-        if not check.parts:
+        run, arrays = check.run, check.arrays.joined()
+        if run is None or arrays is None:
             reason = "the run has no events: nothing was checked"
             verdict = Verdict.MALFORMED
             check.found = RunVerdict(check.run_id, check.path, verdict, facts=facts, reason=reason)
             return
-        assert check.run is not None
-        run, arrays = check.run, RunArrays.joined(check.parts)
-        check.parts = []
+        check.arrays = GrowingArrays()
         if run.member_count == 1:
             # A single member has begun a term since it found its disk: no state shows that disk.
             check.unchecked -= len(run.disk_replaced)

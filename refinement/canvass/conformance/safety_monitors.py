@@ -108,7 +108,7 @@ def _of_logs(arrays: RunArrays, order: Order, *, unknown: bool, whole: bool) -> 
     term = arrays.module_leadership_term_id
     leads = (arrays.role == LEADER) & (arrays.election_state == CLOSED)
     leads &= arrays.module_state == _ACTIVE
-    begins = np.full(len(arrays), -1, dtype=np.int64)
+    begins = np.full(len(arrays), -1, order.source.dtype)
     begins[led.row] = np.arange(len(led.row))
     bad = np.full((LOG_PROPERTIES, 2), -1, dtype=np.int64)
     witness = np.zeros(len(checksums.row), dtype=np.uint64)
@@ -280,9 +280,16 @@ def _with_several_values(keys: Ints, values: Ints) -> Ints:
     """Give the keys that have different values."""
     # Keys mostly rise along each stream, so that a stable sort is fast.
     by_key = np.argsort(keys, kind="stable")
-    keys, values = keys[by_key], values[by_key]
-    same = keys[1:] == keys[:-1]
-    return np.unique(keys[1:][same & (values[1:] != values[:-1])])
+    # A long run has many, so that there is never more than one copy.
+    differ = _changes(values[by_key])
+    differ &= ~_changes(keys[by_key])
+    return np.unique(keys[by_key[1:][differ]])
+
+
+def _changes(cells: Ints) -> NDArray[np.bool_]:
+    """Tell which cells, from the second one on, differ from the one before."""
+    found: NDArray[np.bool_] = cells[1:] != cells[:-1]
+    return found
 
 
 def _of_votes(arrays: RunArrays, order: Order) -> list[Violation]:
@@ -343,7 +350,9 @@ def _contradicted(arrays: RunArrays) -> Checksums:
 
     Only checksums of one position can contradict each other, as equal logs are equally long.
     """
-    reported = np.maximum(arrays.checksums[:, 0], 0)  # A position below 0 counts as 0.
+    reported = arrays.checksums[:, 0]
+    if reported.min(initial=0) < 0:
+        reported = np.maximum(reported, 0)  # A position below 0 counts as 0.
     twice = _with_several_values(reported, arrays.checksums[:, 1])
     if not len(twice):
         empty = np.empty(0, dtype=np.int64)

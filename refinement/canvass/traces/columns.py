@@ -36,6 +36,7 @@ is the persistent part of the state that the restart recorded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise, starmap
@@ -123,6 +124,10 @@ class EventColumns:
             cells[values] = getattr(self, values)[int(own[0]) : int(own[-1])]
         runs = (self.runs[int(self.run[start])],)
         return EventColumns(self.member_count, runs, np.zeros(end - start, np.int64), **cells)
+
+    def last(self) -> EventColumns:
+        """Return the last row as columns of their own, which do not keep the others in memory."""
+        return deepcopy(self.rows(len(self) - 1, len(self)))
 
     def split_runs(self) -> Iterator[EventColumns]:
         """Yield the rows of each run."""
