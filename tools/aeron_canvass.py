@@ -6,13 +6,17 @@ environment, it hides the package; then only this module can report that.
 
 from __future__ import annotations
 
+import signal
 import sys
 
 
 def main() -> None:
     """Run the command line of this process and exit with its code."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Imports take a third of a second, in which an exception of Ctrl-C could be lost.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        from canvass.cli.start import main as run_and_exit
+        from canvass.cli.main import main as run_and_exit
     except ModuleNotFoundError as error:
         import canvass
 

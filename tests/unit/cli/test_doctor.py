@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli import doctor
 from canvass.tlc.programs import find_jar
 from canvass.version import install_command
 
@@ -41,12 +40,11 @@ def test_a_machine_with_everything_is_sound(command: Command) -> None:
     code, out, err = command("doctor")
 
     assert (code, err) == (0, "")
-    assert finding(out, "TLC")["detail"].startswith("2.15 (rev: ")
     assert int(finding(out, "Java")["detail"].split()[0]) >= 17
     assert finding(out, "extra spark")["status"] == "ok"
     subjects = [line.split()[:2] for line in out.splitlines() if "fix: " not in line]
     assert {status for status, subject in subjects if subject != "extra"} == {"ok"}
-    assert len(subjects) == 13
+    assert len(subjects) == 12
     assert f"SHA-256 {PACKAGED_SHA256[:12]}… (known, TLC 2.15)" in out
 
 
@@ -117,33 +115,6 @@ def test_a_jar_that_is_not_known_may_be_used_and_is_said(
 
     assert code == 0
     assert "canvass is not tested with it" in finding(out, "tla2tools.jar")["detail"]
-    assert finding(out, "TLC")["detail"].startswith("2.15")
-
-
-def test_a_newer_jar_tells_its_own_version(tmp_path: Path) -> None:
-    java = tmp_path / "java"
-    java.write_text("#!/bin/sh\necho 'TLC2 Version 2026.04.29.164809 (rev: cc6b616)'\n")
-    java.chmod(0o755)
-    found = doctor._tlc(java, tmp_path / "tla2tools.jar")
-
-    assert found.status is doctor.Status.OK
-    assert found.detail == "2026.04.29.164809 (rev: cc6b616)"
-
-
-@pytest.mark.tlc
-def test_a_jar_that_does_not_run_is_a_problem(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jar = tmp_path / "tla2tools.jar"
-    with zipfile.ZipFile(jar, "w") as archive:
-        archive.writestr("tlc2/TLC.class", b"no class file")
-    monkeypatch.setenv("CANVASS_TLA2TOOLS", str(jar))
-    code, out, _ = command("doctor")
-    found = finding(out, "TLC")
-
-    assert (code, found["status"]) == (2, "problem")
-    assert "does not print its version" in found["detail"]
-    assert "CANVASS_TLA2TOOLS" in found["fix"]
 
 
 @pytest.mark.tlc

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli import graph
 from canvass.cli.output import Stages
 from canvass.cluster.rules import Rules
 from canvass.conformance.verify import check_units
@@ -121,16 +120,3 @@ def test_a_long_import_tells_after_each_segment_how_many_lines_are_met(
     assert list(met) == sorted(met)
     assert met[-1] == sum(member.accounted for member in summary.members)
     assert set(of) == {total}
-
-
-def test_long_work_is_measured_from_its_first_call(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Earlier work, such as that of TLC, does not count."""
-    now = 0.0
-    monkeypatch.setattr(graph, "monotonic", lambda: now)
-    report = graph.progress_line("read {:,} states and {:,} edges")
-    for now, read in ((100.0, 1), (100.5, 7), (100.0 + 60, 1_234)):  # noqa: B007 - the clock reads it
-        report(read, 2 * read)
-
-    assert capsys.readouterr().err == "read 1,234 states and 2,468 edges\n"

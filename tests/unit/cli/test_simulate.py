@@ -106,7 +106,7 @@ def test_an_interrupted_series_goes_on_with_the_next_seed(
     assert [run.name for run in tmp_path.iterdir()] == ["sim-hardened-3-0"]
 
     code, _, err = command("simulate", "--seeds", "3", *few)
-    assert (code, "--seed-start 1 --seeds 2 goes on after it" in err) == (2, True)
+    assert (code, "has the run of seed 0: choose another --seed-start" in err) == (2, True)
     assert command("simulate", "--seed-start", "1", "--seeds", "2", *few)[0] == 0
     assert command("verify", tmp_path)[0] == 0
     assert len(list(tmp_path.iterdir())) == 3

@@ -13,7 +13,6 @@ import pytest
 from canvass.cluster.rules import Rules
 from canvass.selftest.runs import record_run
 from canvass.traces.alignment.importer import import_logs
-from canvass.traces.arrow import FOLDER, published
 from canvass.traces.schema import FactKind
 from support import corruptions
 from support.corruptions import corrupted
@@ -97,15 +96,6 @@ def test_a_run_that_is_none_is_reported_with_its_place_and_leaves_nothing(
     assert ended.code == 2
     assert f"{stream}:4:" in ended.err
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
-
-
-def test_the_schemas_are_those_that_are_published(command: Command) -> None:
-    assert command("trace", "schema", "run").out.encode() == published()["canvass.run-1.json"]
-    assert (
-        command("trace", "schema").out.encode() == (FOLDER / "canvass.events-1.json").read_bytes()
-    )
-    three = command("trace", "schema", "arrow").out
-    assert three.encode() == published()["canvass.events-1.arrow.txt"]
 
 
 def test_a_full_disk_names_the_file_to_be_written(

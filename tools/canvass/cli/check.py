@@ -31,29 +31,20 @@ from canvass.cli.output import (
     json_text,
     lane_width,
     print_lines,
-    result_console,
     write_file,
     write_json,
-    write_text,
 )
 from canvass.cli.output import show as show_text
 from canvass.cluster.messages import Record
 from canvass.models import ModelError
 from canvass.models.model_run import Settings, Standing, choose, run_model
 from canvass.spec.files import find_file, first_comment, spec_root
-from canvass.spec.manifest import Manifest, Mode, ModelEntry, ModelSet
+from canvass.spec.manifest import Manifest, ModelEntry, ModelSet
 from canvass.version import install_command
 
 if TYPE_CHECKING:
     from canvass.models.counterexample import Counterexample
     from canvass.models.model_run import ModelReport, ModelRun
-
-_MARK: Final = {
-    Standing.AS_EXPECTED: ("ok", "green"),
-    Standing.NOT_AS_EXPECTED: ("FAIL", "bold red"),
-    Standing.NOT_CHECKED: ("ERROR", "bold red"),
-    Standing.NOT_IN_MANIFEST: ("done", "cyan"),
-}
 
 
 class _CheckReport(Record, frozen=True):
@@ -71,48 +62,12 @@ def _exit_code(standings: Sequence[Standing]) -> int:
 
 
 def _show_list(root: Path, models: Sequence[ModelEntry]) -> None:
-    """Write the models for a person: on a terminal, a line each."""
-    rows = [("model", "set", "expected", "states", "what it is for")]
-    for model in models:
-        expected = model.violates or ("holds" if model.expected.value == "success" else "")
-        counted = f"{model.distinct_states:,}" if model.distinct_states else ""
-        own = (model.name, model.model_set.value, expected or model.expected.value, counted)
-        comment = first_comment(find_file(model.config, root))
-        rows.append((*own, comment.partition(" TLC on ")[0]))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    console = result_console()
-    for name, group, expected, counted, comment in rows:
-        line = f"{name:<{widths[0]}}  {group:<{widths[1]}}  {expected:<{widths[2]}}"
-        line = f"{line}  {counted:>{widths[3]}}  {comment}".rstrip()
-        if console.is_terminal and len(line) > console.width:
-            line = f"{line[: console.width - 1]}…"
-        write_text(f"{line}\n")
-
-
-def _show_result(run: ModelRun, width: int) -> None:
-    """Write the line of a model for a person, and TLC's warnings.
-
-    The command writes the reason why a model could not be checked to stderr.
-    """
-    result, standing = run.result, run.comparison.standing
-    counts: list[str] = []
-    if not result.outcome.is_violation:  # Where TLC stops at a violation depends on its threads.
-        simulated = run.entry.mode is Mode.SIMULATE
-        number = result.generated if simulated else result.distinct
-        if number is not None:
-            what = "states" if simulated else "distinct states"
-            counts.append(f"{'' if result.ok else 'at least '}{number:,} {what}")
-        if result.depth is not None and not simulated:
-            counts.append(f"depth {result.depth}")
-    found = result.outcome.value + (f": {result.violated}" if result.violated else "")
-    parts = [f"{run.entry.name:<{width}}", found, ", ".join([*counts, f"{result.seconds:.1f} s"])]
-    if standing is Standing.AS_EXPECTED:
-        parts.append("as expected")
-    elif standing is Standing.NOT_AS_EXPECTED:
-        parts.append(f"({run.comparison.reason})")
-    line = " ".join("  ".join(parts).splitlines())
-    mark, style = _MARK[standing]
-    show_text("check", mark=mark, style=style, line=line, warnings=result.warnings)
+    """Write the models for a person: a line each."""
+    rows = [
+        (model, first_comment(find_file(model.config, root)).partition(" TLC on ")[0])
+        for model in models
+    ]
+    show_text("check_list", rows=rows, width=max(len(model.name) for model in models))
 
 
 Models = Annotated[
@@ -246,7 +201,11 @@ def _check(
 
 
 def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:
-    _show_result(run, width)
+    """Write the line of a model for a person, TLC's warnings, and the counterexample.
+
+    The command writes the reason why a model could not be checked to stderr.
+    """
+    show_text("check", run=run, width=width)
     unexpected = run.comparison.standing is not Standing.AS_EXPECTED
     if run.counterexample is not None and (named or unexpected):
         show_counterexample(run.counterexample, diagram=diagram)

@@ -1,16 +1,13 @@
 """``canvass doctor`` and ``canvass selftest``: is canvass itself in order?
 
 `doctor` checks that what canvass needs is installed, and prints a fix for each problem. It only
-reads. TLC's version comes from the jar itself, not from a table. `selftest` checks the checker, by
-corrupted runs that it must reject. `canvass.selftest` does the work; here are its command line and
-report.
+reads. `selftest` checks the checker, by corrupted runs that it must reject. `canvass.selftest` does
+the work; here are its command line and report.
 """
 
 from __future__ import annotations
 
 import platform
-import re
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -26,9 +23,6 @@ import typer
 from canvass.cli.options import Output
 from canvass.cli.output import EXIT_ERROR, EXIT_OK, EXIT_UNEXPECTED, Format, Stages, emit, show
 from canvass.version import DISTRIBUTION, EXTRAS, VERSION, install_command
-
-_BANNER_TIMEOUT_S: Final = 60
-_BANNER: Final = re.compile(r"^TLC2 Version (.+)$", re.MULTILINE)
 
 
 class Status(str, Enum):
@@ -73,15 +67,10 @@ def _canvass() -> Prerequisite:
     return Prerequisite("canvass", Status.OK, f"{VERSION} ({DISTRIBUTION})")
 
 
-def _python() -> Prerequisite:
-    return Prerequisite("Python", Status.OK, platform.python_version())
-
-
 def _java_and_tlc() -> Iterator[Prerequisite]:
     from canvass.tlc.errors import TlcError
     from canvass.tlc.programs import find_jar, find_java
 
-    java = found = None
     try:
         java = find_java()
     except TlcError as error:
@@ -100,36 +89,6 @@ def _java_and_tlc() -> Iterator[Prerequisite]:
             Status.OK,
             f"{found.path} (from {found.source}), SHA-256 {found.sha256[:12]}… ({known})",
         )
-
-    if java is not None and found is not None:
-        yield _tlc(java.path, found.path)
-
-
-def _tlc(java: Path, jar: Path) -> Prerequisite:
-    """Get the version from the jar: TLC prints a banner before the error about a missing module."""
-    from canvass.tlc.programs import clean_environment
-
-    fix = "set CANVASS_TLA2TOOLS to another tla2tools.jar, or unset it to use the packaged one"
-    command = [str(java), "-cp", str(jar), "tlc2.TLC"]
-    try:
-        done = subprocess.run(
-            command,
-            env=clean_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_BANNER_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Prerequisite("TLC", Status.PROBLEM, f"does not start: {error}", fix)
-    said = (done.stdout + done.stderr).decode(errors="replace")
-    banner = _BANNER.search(said)
-    if banner is None:
-        line = ascii(said.strip().partition("\n")[0][:100])
-        return Prerequisite("TLC", Status.PROBLEM, f"does not print its version: {line}", fix)
-    # The released jar has its date from the source: "2.15 of Day Month 20??".
-    version = banner[1].replace(" of Day Month 20??", "").strip()
-    return Prerequisite("TLC", Status.OK, version)
 
 
 def _spec() -> Prerequisite:
@@ -196,7 +155,8 @@ def doctor() -> None:
     Exit code 0: canvass can work here. 2: it cannot. A missing extra is no problem.
     """
     # In order of dependence: a problem can be the cause of later ones.
-    findings = [_canvass(), _python(), *_java_and_tlc(), _spec(), _known_steps(), *_extras()]
+    python = Prerequisite("Python", Status.OK, platform.python_version())
+    findings = [_canvass(), python, *_java_and_tlc(), _spec(), _known_steps(), *_extras()]
     show("doctor", findings=findings)
     if any(one.status is Status.PROBLEM for one in findings):
         raise typer.Exit(EXIT_ERROR)

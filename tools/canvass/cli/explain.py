@@ -378,10 +378,11 @@ class Follower:
             fault once instead.
         """
         from canvass.explanation.explanation import explain as explain_timeline
+        from canvass.explanation.reading import read_last
         from canvass.traces.aeron_log.source import AeronLogError
 
         try:
-            timeline = self._read()
+            timeline = read_last(self.source)
         except AeronLogError as error:
             if not self._has_shown:
                 raise
@@ -417,20 +418,6 @@ class Follower:
         """Print a line and flush it, so that the reader of a pipe gets it at once."""
         self.console.print(line, soft_wrap=not self.console.is_terminal)
         self.console.file.flush()
-
-    def _read(self) -> Timeline:
-        """Read the logs; if that fails, read them once more after a pause.
-
-        A file may be unreadable while it is rolled, copied or packed, so only an error of the
-        second reading counts.
-        """
-        from canvass.explanation.reading import read_last
-        from canvass.traces.aeron_log.source import AeronLogError
-
-        with suppress(AeronLogError, OSError):
-            return read_last(self.source)
-        time.sleep(TICK_S)
-        return read_last(self.source)
 
     def _check(self) -> tuple[str, str]:
         verdict = _verdict_of(self.source)

@@ -15,7 +15,6 @@ from collections import Counter
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
@@ -30,7 +29,6 @@ from canvass.cli.output import (
     Stages,
     complain,
     emit,
-    progress_console,
     result_console,
     write_file,
 )
@@ -38,7 +36,7 @@ from canvass.cluster.messages import Record
 from canvass.traces.errors import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from canvass.graph.artifact import Graph, Manifest
     from canvass.graph.dump_graph import DumpManifest
@@ -61,16 +59,6 @@ MOST_STATES: Final = 20_000
 
 STATE_HELP: Final = "The beginning of a state's id, or 'initial' for the only initial state."
 INITIAL: Final = "initial"
-_PROGRESS_EVERY_S: Final = 2.0
-"""The time before the first line of progress, and between two lines."""
-_READ: Final = "read {:,} states and {:,} edges"
-
-
-class GraphStats(Record, frozen=True, omit_defaults=True):
-    """The output of ``canvass graph stats --format json``."""
-
-    manifest: Manifest | DumpManifest
-    expanded_by_election_state: dict[str, int] | None = None
 
 
 def register(app: typer.Typer) -> None:
@@ -129,8 +117,10 @@ def build(
             chosen = load_model(model)
             build_graph(chosen, out, options=options, on_event=progress.on_event)
     elif file.is_file() and file.suffix != ".tla":
-        whole, read = True if complete else None, progress_line(_READ)
-        import_dump(file, out, complete=whole, on_progress=read)
+        with Stages() as stages:
+            stages.stage(f"reading {file}")
+            read = stages.numbers("{:,} states and {:,} edges")
+            import_dump(file, out, complete=True if complete else None, on_progress=read)
     else:
         _build_dump(model, config, out, options)
     _show(open_view(out))
@@ -158,7 +148,7 @@ def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> Non
             model=name,
             options=replace(options, workers=1),
             on_event=progress.on_event,
-            on_progress=progress_line(_READ),
+            on_progress=progress.numbers("read {:,} states and {:,} edges"),
         )
 
 
@@ -184,21 +174,19 @@ def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
 
 def _show(view: StateGraph, output: Format = Format.HUMAN) -> None:
     """Print the origin and the size of a graph."""
-    import numpy as np
-
-    from canvass.cluster.member import ElectionState
     from canvass.graph.artifact import MemberView
     from canvass.graph.dump_graph import DumpView
-    from canvass.traces.schema import STATE_INDEX
 
     if isinstance(view, MemberView):
-        graph = view.graph
-        codes = graph.state[graph.expanded, STATE_INDEX["election_state"]]
-        found = np.bincount(codes, minlength=len(ElectionState)).tolist()
-        expanded = {state.value: found[code] for code, state in enumerate(ElectionState)}
-        emit(output, GraphStats(graph.manifest, expanded), "graph_stats")
+        emit(output, GraphStats(view.graph.manifest), "graph_stats")
     elif isinstance(view, DumpView):
         emit(output, GraphStats(view.manifest), "graph_stats_dump")
+
+
+class GraphStats(Record, frozen=True):
+    """The output of ``canvass graph stats --format json``."""
+
+    manifest: Manifest | DumpManifest
 
 
 class NearState(Record, frozen=True):
@@ -282,28 +270,14 @@ def _rows_where(graph: StateGraph, where: str) -> list[int]:
     from canvass.graph.predicate import parse
 
     predicate = parse(where)
-    report = progress_line("evaluated for {:,} of {:,} distinct values")
-    rows: list[int] = predicate.rows(graph, report).tolist()
+    with Stages() as stages:
+        stages.stage("evaluating the condition")
+        report = stages.numbers("{:,} of {:,} distinct values")
+        rows: list[int] = predicate.rows(graph, report).tolist()
     if not rows:
         for line in predicate.unknown_names(graph):
             complain(line)
     return rows
-
-
-def progress_line(line: str) -> Callable[[int, int], None]:
-    """Give a function that prints the progress of long work: a line with two numbers.
-
-    It prints a line only now and then. The time counts from its first call.
-    """
-    console, due = progress_console(), list[float]()
-
-    def report(*numbers: int) -> None:
-        due[:] = due or [monotonic() + _PROGRESS_EVERY_S]
-        if monotonic() >= due[0]:
-            due[0] += _PROGRESS_EVERY_S
-            console.print(line.format(*numbers))
-
-    return report
 
 
 def _note_of(graph: StateGraph, row: int) -> str:
@@ -476,10 +450,7 @@ def export(
     if out is None:
         result_console().out(text, end="", highlight=False)
         return
-    try:
-        write_file(out, text)
-    except OSError as error:
-        raise CommandError(f"{out} cannot be written: {error.strerror}") from None
+    write_file(out, text)
 
 
 class ActionSteps(Record, frozen=True):

@@ -177,6 +177,8 @@ def main() -> None:
     SIGTERM ends a command as Ctrl-C does: its temporary files are removed, and its Java ends.
     """
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(run())
 
 

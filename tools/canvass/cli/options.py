@@ -167,17 +167,9 @@ _FILE_OF: Final = {
 }
 """The file that identifies a folder of each kind."""
 _FOLDERS: Final = {PathKind.LOG_FOLDERS, PathKind.RUN_FOLDERS}
-_NEITHER: Final = {
-    *(
-        PathKind.ABSENT,
-        PathKind.BROKEN_LINK,
-        PathKind.SPECIAL,
-        PathKind.REPORT,
-        PathKind.GRAPH,
-        PathKind.LOG_FOLDERS,
-    ),
-    PathKind.RUN_FILE,
-}
+_NOT_THERE: Final = {PathKind.ABSENT, PathKind.BROKEN_LINK, PathKind.SPECIAL}
+_OTHERS: Final = {PathKind.REPORT, PathKind.GRAPH, PathKind.LOG_FOLDERS, PathKind.RUN_FILE}
+_NEITHER: Final = _NOT_THERE | _OTHERS
 _NO_RUN: Final = _NEITHER | {PathKind.LOGS, PathKind.LOG_FILE, PathKind.FILE}
 _NO_LOG: Final = _NEITHER | {PathKind.RUN, PathKind.DATA_SET}
 
@@ -294,8 +286,7 @@ def existing(paths: Any) -> Any:
     CommandError
         For the first such path.
     """
-    absent = {PathKind.ABSENT, PathKind.BROKEN_LINK, PathKind.SPECIAL}
-    _refuse([paths] if isinstance(paths, Path) else paths or (), absent, "canvass")
+    _refuse([paths] if isinstance(paths, Path) else paths or (), _NOT_THERE, "canvass")
     return paths
 
 

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -265,7 +264,7 @@ def lane_width() -> int:
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Write lines, styled on a terminal. In a pipe, up to 1,000 lines are one write."""
+    """Write lines, styled on a terminal."""
     console = result_console()
     if console.is_terminal and not console.no_color:
         from rich.text import Text
@@ -273,9 +272,7 @@ def print_lines(lines: Iterable[Line]) -> None:
         for line in lines:
             console.print(Text.assemble(*((text, _STYLES[style]) for text, style in line)))
         return
-    source = iter(lines)
-    while block := list(islice(source, 1_000)):
-        sys.stdout.write("".join("".join(text for text, _ in line) + "\n" for line in block))
+    sys.stdout.writelines("".join(text for text, _ in line) + "\n" for line in lines)
 
 
 _LOOK_S: Final = 1.0
@@ -319,6 +316,10 @@ class Stages:
     def detail(self, words: str | Callable[[float], str]) -> None:
         """Set the progress of the stage: words, or a function from the seconds so far to words."""
         self._detail = words
+
+    def numbers(self, words: str) -> Callable[..., None]:
+        """Give a function from numbers to the progress of the stage, which ``words`` formats."""
+        return lambda *found: self.detail(words.format(*found))
 
     def stage(self, what: str) -> None:
         """Begin a stage, without a detail."""
@@ -380,15 +381,14 @@ class CheckProgress(Stages):
             self.detail(f"{event.distinct:,} initial states, searching")
 
     def _numbers(self, event: Progress) -> str:
-        parts = [f"{event.generated:,} states"]
-        if event.distinct is not None:
-            parts.append(f"{event.distinct:,} distinct")
-        if event.queue is not None:
-            parts.append(f"{event.queue:,} of them still to expand")
-        if event.depth is not None:
-            parts.append(f"paths of up to {event.depth} states")
-        if event.traces is not None:
-            parts.append(f"{event.traces:,} behaviours")
+        every = {
+            "{:,} states": event.generated,
+            "{:,} distinct": event.distinct,
+            "{:,} of them still to expand": event.queue,
+            "paths of up to {} states": event.depth,
+            "{:,} behaviours": event.traces,
+        }
+        parts = [text.format(number) for text, number in every.items() if number is not None]
         # TLC's own rate is that of the last minute, and wrong during the first one.
         per_s = event.generated / max(time.monotonic() - self._began_s, 0.001)
         return ", ".join([*parts, f"{per_s:,.0f}/s"])

@@ -205,9 +205,7 @@ def simulate(
     wanted = range(seed_start, seed_start + seeds) if out is not None else ()
     kept = [k for k in wanted if out and (out / run_id_of(replace(base, seed=k))).exists()]
     if kept:
-        left = seed_start + seeds - kept[-1] - 1
-        goes_on = f"; --seed-start {kept[-1] + 1} --seeds {left} goes on after it" if left else ""
-        raise CommandError(f"{out} has the run of seed {kept[-1]}{goes_on}")
+        raise CommandError(f"{out} has the run of seed {kept[-1]}: choose another --seed-start")
     with Stages() as stages:
         stages.stage("simulating")
         report = simulate_series(base, seeds, profile, out, stages.detail)

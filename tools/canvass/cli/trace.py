@@ -1,25 +1,23 @@
-"""``canvass trace``: show runs, convert them, make them small, and print the schemas.
+"""``canvass trace``: show runs, convert them, and make them small.
 
 Drawing is in `canvass.lanes`, shrinking in `canvass.conformance.shrink`.
 """
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from canvass.cli.options import PathKind, RunId, existing, kind_of, named_step, need_runs
-from canvass.cli.output import CommandError, Stages, lane_width, print_lines, typed, write_text
+from canvass.cli.output import CommandError, Stages, lane_width, print_lines, typed
 from canvass.cli.verify import import_units
 from canvass.traces.errors import TraceError, counted
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import RunColumns
     from canvass.conformance.shrink import Shrunk
-    from canvass.lanes.diagram import Diagram
     from canvass.lanes.drawing import RunLanes
 
 
@@ -171,14 +169,6 @@ def _show(shrunk: Shrunk, out: Path) -> None:
     print(f"written to {out}; see it: {typed()} trace show {out}")
 
 
-class Schema(str, Enum):
-    """The parts of the format with a schema."""
-
-    RUN = "run"
-    EVENTS = "events"
-    ARROW = "arrow"
-
-
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Run folders.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
@@ -202,34 +192,12 @@ def convert(
     print(f"{counted(runs, 'run')} written to {out}")
 
 
-def schema(
-    part: Annotated[
-        Schema,
-        typer.Argument(
-            metavar="PART",
-            help="run: run.json; events: a line of a stream; arrow: columns of 3 members.",
-        ),
-    ] = Schema.EVENTS,
-) -> None:
-    """Print the schema of the trace format: JSON Schema, or the Arrow columns of a data set.
-
-    canvass trace schema events > events.schema.json
-    """
-    from canvass.traces.arrow import arrow_columns, published
-
-    if part is Schema.ARROW:
-        write_text(arrow_columns(3))
-    else:
-        write_text(published()[f"canvass.{part.value}-1.json"].decode())
-
-
 def register(app: typer.Typer) -> None:
     """Add the command group to the application."""
     group = typer.Typer(help="Show, convert and shrink runs.", no_args_is_help=True)
     group.command("show")(show)
     group.command("convert")(convert)
     group.command("shrink")(shrink)
-    group.command("schema")(schema)
     app.add_typer(group, name="trace")
 
 
@@ -260,6 +228,7 @@ def show(
 
     canvass trace show RUN --around 1:42 | less -R
     """
+    from canvass.lanes.diagram import Fate, TextLanes
     from canvass.lanes.drawing import RunLanes
 
     if context is not None and not around:
@@ -269,14 +238,7 @@ def show(
     if around:
         place, count = lanes.place[row_named(lanes, around)], 10 if context is None else context
         rows = rows[max(0, place - count) : place + count + 1]
-    _draw(lanes.diagram(rows), contents=messages)
-
-
-def _draw(diagram: Diagram, *, contents: bool) -> None:
-    from canvass.lanes.diagram import Fate, TextLanes
-
-    print_lines(TextLanes(diagram, lane_width(), contents=contents).lines())
-    if any(
-        message.sent is None and message.fate is not Fate.UNSENT for message in diagram.messages
-    ):
+    diagram = lanes.diagram(rows)
+    print_lines(TextLanes(diagram, lane_width(), contents=messages).lines())
+    if any(one.sent is None and one.fate is not Fate.UNSENT for one in diagram.messages):
         print_lines([[("sent before: by a step that is not shown, above the first one", "dim")]])

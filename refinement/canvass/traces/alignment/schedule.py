@@ -468,13 +468,12 @@ class Schedule(DrivenCluster):
         """Let a closed leader commit as much as it can, or up to ``target`` exactly."""
         if "AppendPosition" in self._silent_messages:
             return target >= 0 and self._commit_by_silent_reports(live, target)
-        s, windows = live.state, live.windows
+        s, windows, bounds = live.state, live.windows, live.bounds
         others = (r.log_position for j, r in enumerate(s.members) if j != live.member_id)
         if max(others, default=UNBOUNDED) <= s.commit_position:
             return False  # Unless the member is alone, each quorum has another member.
         if windows.greatest_quorum_position(s) <= s.commit_position:
             return False
-        bounds = live.bounds
         high_recorded, high_committed = bounds.recorded_position, bounds.commit_position
         for position in self.pending_commits(live):
             high_recorded = min(high_recorded, max(position, s.recorded_position))
