@@ -27,11 +27,3 @@ def write_tiny_spec(folder: Path) -> Path:
 def write_manifest(folder: Path, *models: dict[str, Any]) -> None:
     """Write a manifest of these entries."""
     (folder / "manifest.json").write_text(json.dumps({"models": models}))
-
-
-def spec_with(tiny: Path, folder: Path, name: str, module: str, config: str) -> Path:
-    """Copy the spec into a folder, with one more module and its configuration."""
-    spec = shutil.copytree(tiny, folder / "spec")
-    (spec / f"{name}.tla").write_text(module)
-    (spec / f"{name}.cfg").write_text(config)
-    return Path(spec)

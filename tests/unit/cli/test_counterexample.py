@@ -1,116 +1,68 @@
-"""A counterexample is reported for states of every kind."""
+"""Counterexamples are shown, in lines and in swim lanes, as `counterexamples.txt` has it.
+
+A block has the outcome and the property, or what TLC says; then the states with their actions; then
+what is shown. ``lanes`` asks for swim lanes. ``pytest --rewrite`` writes what is shown again.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from canvass.models.counterexample import counterexample
+from canvass.models import ModelError
+from canvass.models.counterexample import Counterexample, counterexample, swim_lanes
 from canvass.tlc.output import TraceState
 from canvass.tlc.results import Outcome, Violation
+from support.scenario_language import blocks
+
+KEPT = Path(__file__).with_name("counterexamples.txt")
+STATE = re.compile(r"(\d+)(?: (\w+)(?:\((.*)\))?)?")
 
 
-def state(number: int, action: str | None, text: str, arguments: str | None = None) -> TraceState:
-    return TraceState(number, action, arguments, None, text)
+def read(lines: list[str], root: Path) -> Counterexample:
+    """Read the lines of a block."""
+    outcome, _, name = lines[0].partition(" ")
+    said = [line[2:] for line in lines if line.startswith(">")]
+    loop = next((int(line[5:]) for line in lines if line.startswith("loop ")), None)
+    starts = [k for k, line in enumerate(lines) if STATE.fullmatch(line)]
+    states = []
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        head = STATE.fullmatch(lines[start])
+        assert head is not None
+        text = "\n".join(lines[start + 1 : end])
+        states.append(TraceState(int(head[1]), head[2], head[3], None, text))
+    message = "\n".join(said) or f"{name} is violated."
+    violation = Violation(Outcome(outcome), name or None, message, tuple(states), loop)
+    return counterexample(root, root / "Tiny.tla", "Model", violation)
 
 
-def shown(root: Path, *states: TraceState, loop: int | None = None, name: str = "P") -> list[str]:
-    violation = Violation(Outcome.SAFETY, name, f"{name} is violated.", states, loop)
-    return list(counterexample(root, root / "Tiny.tla", "Model", violation).lines())
+def shown(lines: list[str], root: Path) -> Iterator[str]:
+    """Give what is shown of a block."""
+    found = read(lines, root)
+    if "lanes" not in lines:
+        yield from found.lines()
+        return
+    try:
+        yield from ("".join(text for text, _ in line) for line in swim_lanes(found, 80))
+    except ModelError as error:
+        yield str(error)
 
 
-MEMBERS = r"""
-/\ member = ( 0 :> [state |-> "A", peers |-> <<1, 0, 0>>] @@
-  1 :> [state |-> "A", peers |-> <<1, 0, 0>>] )
-/\ log = <<>>
-""".strip()
+def test_counterexamples_are_shown_as_the_kept_ones(tmp_path: Path, rewrite: bool) -> None:
+    kept = list(blocks(KEPT.read_text("utf-8")))
+    made = [block.text("\n".join(shown(list(block.commands), tmp_path))) for block in kept]
+    if rewrite:
+        KEPT.write_text("\n".join(made), "utf-8")
+
+    assert "\n".join(made) == KEPT.read_text("utf-8")
 
 
-def test_a_step_has_at_most_eight_lines_the_election_first(tmp_path: Path) -> None:
-    before = "n = [" + ", ".join(f"f{k} |-> 0" for k in range(20)) + ', electionState |-> "A"]'
-    after = before.replace("> 0", "> 1").replace('"A"', '"B"')
-    lines = shown(tmp_path, state(1, None, before), state(2, "Go", after))
-    at = lines.index("   2  Go")
-
-    assert lines[at + 1] == "      n.electionState: A -> B"
-    assert lines[at + 8] == "      … and 14 lines more (--export has them)"
-    assert lines[at + 9 :] == ["violated: P"]
-
-
-def test_equal_changes_of_several_places_are_one(tmp_path: Path) -> None:
-    message = '<<[type |-> "Vote", vote |-> TRUE]>>'
-    before = "n = (0 :> [a |-> 1] @@ 1 :> [a |-> 1])\n/\\ q = (0 :> <<>> @@ 1 :> <<>>)"
-    after = f"n = (0 :> [a |-> 2] @@ 1 :> [a |-> 2])\n/\\ q = (0 :> {message} @@ 1 :> {message})"
-    lines = shown(tmp_path, state(1, None, f"/\\ {before}"), state(2, "Go", f"/\\ {after}"))
-
-    assert lines[-3:-1] == ["      n[0], [1].a: 1 -> 2", "      q[0], [1]: + Vote(vote true)"]
-
-
-def test_the_arguments_of_an_action_are_shown_if_tlc_prints_them(tmp_path: Path) -> None:
-    after = MEMBERS.replace('"A"', '"B"', 1)
-    lines = shown(tmp_path, state(1, None, MEMBERS), state(2, "Canvass", after, "0"))
-
-    assert "   2  Canvass(0)               member 0" in lines
-    assert "      member[0].state: A -> B" in lines
-
-
-def test_a_step_that_changes_nothing_says_so(tmp_path: Path) -> None:
-    lines = shown(tmp_path, state(1, None, MEMBERS), state(2, "Tick", MEMBERS), loop=0)
-
-    assert lines[-4:] == [
-        "   2  Tick",
-        "      nothing changes",
-        "      and so on for ever from step 1",
-        "violated: P",
-    ]
-
-
-def test_states_that_cannot_be_listed_are_shown_as_tlc_printed_them(tmp_path: Path) -> None:
+def test_states_that_cannot_be_listed_are_in_the_document_as_tlc_printed_them(
+    tmp_path: Path,
+) -> None:
     """A variable may hold an infinite set; then there is nothing to compare."""
-    infinite = "/\\ queue = tuple({1, 2})\n/\\ log = <<>>"
-    states = (state(1, None, infinite), state(2, "Go", infinite))
-    violation = Violation(Outcome.SAFETY, None, "The first line.\nMore.", states)
-    found = counterexample(tmp_path, tmp_path / "Tiny.tla", "Model", violation)
+    infinite = ["/\\ queue = tuple({1, 2})", "/\\ log = <<>>"]
+    found = read(["safety P", "1", *infinite, "2 Go", *infinite], tmp_path)
 
-    assert list(found.lines()) == [
-        "counterexample of Model: The first line. More. (safety)",
-        "   1  initial state",
-        "      /\\ queue = tuple({1, 2})",
-        "      /\\ log = <<>>",
-        "   2  Go",
-        "      /\\ queue = tuple({1, 2})",
-        "      /\\ log = <<>>",
-    ]
-    assert found.document().steps[1].text == infinite
-
-
-def test_long_values_are_folded_and_the_rest_is_named(tmp_path: Path) -> None:
-    items = ", ".join(str(number) for number in range(40))
-    long = ", ".join(str(number) for number in range(400))
-    whole = shown(tmp_path, state(1, None, f"/\\ log = <<{items}>>"))[2:-1]
-    cut = shown(tmp_path, state(1, None, f"/\\ log = <<{long}>>"))[2:]
-
-    assert " ".join(line.strip() for line in whole) == f"log = <<{items}>>"
-    assert all(len(line) <= 100 for line in cut)
-    assert (len(cut), cut[7].strip(), cut[8]) == (9, cut[7].strip(), "violated: P")
-    assert cut[7].startswith("      … and ")
-
-
-def test_the_whole_message_of_a_failed_assertion_is_shown(tmp_path: Path) -> None:
-    message = (
-        "The first argument of Assert evaluated to FALSE; the second argument was:\n"
-        '<<"too far", 2>>\n\n'
-        "The error occurred when TLC was evaluating the nested\nexpressions at:\n"
-        "0. Line 15, column 12 to line 15, column 64 in Counter"
-    )
-    failed = Violation(Outcome.ASSERTION, None, message, (state(1, None, "n = 2"),))
-
-    head, *rest = counterexample(tmp_path, tmp_path / "Tiny.tla", "Model", failed).lines()
-    assert head.startswith("counterexample of Model: The first argument of Assert evaluated to")
-    assert head.endswith('the second argument was: <<"too far", 2>> (assertion)')
-    assert rest == [
-        "   1  initial state",
-        "      n = 2",
-        "  The error occurred when TLC was evaluating the nested",
-        "  expressions at:",
-        "  0. Line 15, column 12 to line 15, column 64 in Counter",
-    ]
+    assert found.document().steps[1].text == "\n".join(infinite)

@@ -28,13 +28,6 @@ def finding(out: str, subject: str) -> dict[str, str]:
     return {"status": lines[at][:9].strip(), "detail": lines[at][24:], "fix": fix}
 
 
-def fake_java(folder: Path, text: str, code: int = 0) -> None:
-    """Put a launcher on a PATH of its own that says a version and nothing else."""
-    launcher = folder / "java"
-    launcher.write_text(f"#!/bin/sh\necho '{text}' >&2\nexit {code}\n")
-    launcher.chmod(0o755)
-
-
 @pytest.mark.tlc
 def test_a_machine_with_everything_is_sound(command: Command) -> None:
     code, out, err = command("doctor")
@@ -46,60 +39,6 @@ def test_a_machine_with_everything_is_sound(command: Command) -> None:
     assert {status for status, subject in subjects if subject != "extra"} == {"ok"}
     assert len(subjects) == 12
     assert f"SHA-256 {PACKAGED_SHA256[:12]}… (known, TLC 2.15)" in out
-
-
-def test_without_java_it_says_what_to_install(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    code, out, _ = command("doctor")
-
-    assert code == 2
-    assert "problem  Java           no Java\n" in out
-    assert "fix: install OpenJDK 17 or newer" in out
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "complaint"),
-    [
-        ('openjdk version "11.0.2" 2019-01-15', 0, "Java 11 at"),
-        ('java version "1.8.0_292"', 0, "Java 8 at"),
-        ("The operation could not be completed", 1, "is not a working Java"),
-    ],
-    ids=["11", "8", "broken"],
-)
-def test_an_old_or_broken_java_is_said_with_its_place(
-    command: Command,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    text: str,
-    code: int,
-    complaint: str,
-) -> None:
-    fake_java(tmp_path, text, code)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    ended, out, _ = command("doctor")
-    found = finding(out, "Java")
-
-    assert (ended, found["status"]) == (2, "problem")
-    assert complaint in found["detail"]
-    assert str(tmp_path) in found["detail"]
-    assert "install OpenJDK 17" in found["fix"]
-
-
-@pytest.mark.parametrize("contents", [b"", b"no jar", b"PK\x03\x04 cut off"])
-def test_a_broken_jar_is_said_with_its_source(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, contents: bytes
-) -> None:
-    jar = tmp_path / "tla2tools.jar"
-    jar.write_bytes(contents)
-    monkeypatch.setenv("CANVASS_TLA2TOOLS", str(jar))
-    code, out, _ = command("doctor")
-    found = finding(out, "tla2tools.jar")
-
-    assert (code, found["status"]) == (2, "problem")
-    assert f"{jar} (CANVASS_TLA2TOOLS) is not a jar" in found["detail"]
-    assert found["fix"]
 
 
 @pytest.mark.tlc

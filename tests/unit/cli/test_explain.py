@@ -21,7 +21,6 @@ from support.aeron_story import StoryLog, lead, write_story
 Command = Callable[..., tuple[int, str, str]]
 SAMPLE = SAMPLES[-1]
 _SYSTEM = Path(__file__).parents[2] / "captures" / "system"
-BACKUP = _SYSTEM / "ClusterBackupTest.shouldBackupClusterAndJoinLive.log.gz"
 RESTARTED = _SYSTEM / "ClusterTest.shouldStopLeaderAndRestartAsFollower.log.gz"
 
 
@@ -62,35 +61,6 @@ def test_the_releases_are_named(
         assert all(line.startswith(words) for line, words in zip(shown, said, strict=True))
 
 
-def test_a_run_that_was_not_imported_names_no_release(command: Command, tmp_path: Path) -> None:
-    command("simulate", "--seeds", "1", "--steps", "600", "--out", tmp_path / "corpus")
-    [run] = (tmp_path / "corpus").iterdir()
-
-    assert "Aeron" not in command("explain", run)[1].partition("Who led when")[0]
-    assert json.loads(command("explain", run, "--format", "json")[1])["releases"] is None
-
-
-def test_json_has_the_fields_that_scripts_read_and_of_a_run_the_leaders_of_its_logs(
-    command: Command, tmp_path: Path
-) -> None:
-    command("import", "aeron", SAMPLE, "--out", tmp_path / "run")
-    rows = []
-    for source in (SAMPLE, tmp_path / "run"):
-        code, out, _ = command("explain", source, "--format", "json")
-        found = json.loads(out)
-        assert code == 0
-        assert {"leaderships", "elections", "stuck", "risks"} <= found.keys()
-        rows.append(found["leaderships"])
-    of_logs, of_run = (
-        [(row["leadershipTermId"], row["leaderMemberId"], row["fromNs"]) for row in each]
-        for each in rows
-    )
-
-    assert all(row["fromNs"] < row["untilNs"] for row in rows[0])
-    assert [row[:2] for row in of_logs] == [(0, 1), (1, 0), (2, 1)]
-    assert of_run == of_logs
-
-
 def test_a_run_with_a_request_to_terminate_is_explained(command: Command, tmp_path: Path) -> None:
     """All members take a snapshot and terminate; the run has these steps but not their lines."""
     logs = release_logs("1.50.4-kills")
@@ -114,13 +84,6 @@ def test_rows_that_are_left_out_are_counted(
 
     assert "  and 1 earlier leadership (--format json)\n" in out
     assert "  and 1 earlier election; --election N shows each\n" in out
-
-
-def test_the_clusters_of_one_log_are_explained_one_after_the_other(command: Command) -> None:
-    """Three members, then a single node, with id 3, from their backup."""
-    found = json.loads(command("explain", BACKUP, "--format", "json")[1])
-    assert [one["memberCount"] for one in found] == [3, 1]
-    assert [len(one["leaderships"]) for one in found] == [1, 2]
 
 
 def test_members_that_never_ran_are_counted_if_config_json_says_so(

@@ -24,7 +24,6 @@ from support.aeron_story import StoryLog, lead, write_story
 
 ROOT = Path(__file__).parents[3]
 LOSES = ROOT / "samples" / "aeron-hz6"
-KEEPS = ROOT / "samples" / "aeron" / "b-leader-killed"
 Command = Callable[..., tuple[int, str, str]]
 
 
@@ -152,24 +151,6 @@ def test_a_divergence_ends_the_command_where_the_log_diverges(tmp_path: Path) ->
     assert ends
     assert said[-1].startswith("verdict: DIVERGES: member 0: CommittedIsDurable: ")
     assert said[-1].endswith("[member-0.log:245]")
-
-
-@pytest.mark.parametrize(
-    ("exit_on", "capture", "code"),
-    [
-        ("divergence", LOSES, 1),
-        ("danger", LOSES, 1),
-        ("divergence", KEEPS, 0),
-        ("stuck", KEEPS, 0),
-        ("never", LOSES, 0),
-    ],
-)
-def test_one_look_can_fail_a_script(
-    command: Command, exit_on: str, capture: Path, code: int
-) -> None:
-    found, out, err = command("explain", capture, "--exit-on", exit_on)
-
-    assert (found, "Who led when" in out, err != "") == (code, True, code == 1)
 
 
 def _member_that_loops(folder: Path) -> Path:

@@ -19,7 +19,6 @@ from canvass.cli import main
 from canvass.cli.output import complain
 from canvass.spec.files import SpecError
 from canvass.tlc.errors import JavaError
-from canvass.version import VERSION
 from support.aeron_runs import SAMPLES
 from support.interrupting import heed_interrupts
 
@@ -35,10 +34,6 @@ def raising(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
             @app.command("fail")
             def fail() -> None:
                 raise error
-
-            @app.command("pass")
-            def succeed() -> None:
-                typer.echo("done")
 
         module.register = register  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "failing_command", module)
@@ -84,27 +79,6 @@ def test_a_traceback_is_shown_only_when_asked_for(
     monkeypatch.setenv("CANVASS_TRACEBACK", "1")
 
     assert "Traceback" in command("fail")[2]
-
-
-def test_a_command_that_returns_is_a_success(
-    raising: Callable[[BaseException], None], command: Callable[..., tuple[int, str, str]]
-) -> None:
-    raising(ZeroDivisionError())
-
-    assert command("pass") == (0, "done\n", "")
-
-
-def test_the_version_is_that_of_the_distribution(
-    command: Callable[..., tuple[int, str, str]],
-) -> None:
-    assert command("--version") == (0, f"canvass {VERSION}\n", "")
-
-
-def test_without_a_command_it_shows_the_help(command: Callable[..., tuple[int, str, str]]) -> None:
-    code, out, err = command()
-
-    assert (code, err) == (2, "")
-    assert "doctor" in out
 
 
 def test_a_module_of_an_extra_that_is_not_installed_is_one_line(
@@ -296,17 +270,6 @@ def test_a_command_imports_no_other_command() -> None:
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "canvass.cli.verify" in loaded
     assert not loaded & {"canvass.cli.check", "asyncio", "http.server", "numpy", "pyarrow"}
-
-
-@pytest.mark.parametrize("size", ["9" * 5000, "9" * 12, "²"])
-def test_run_a_size_that_no_terminal_has_is_not_used(
-    size: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", size)
-    monkeypatch.setenv("LINES", size)
-
-    assert main.run(["--help"]) == 0
-    assert {len(line) for line in capsys.readouterr().out.splitlines()} <= {0, *range(40, 121)}
 
 
 def documented(app: typer.Typer, *path: str) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -42,26 +42,6 @@ def test_paths_that_are_not_utf_8_are_escaped(command: Command, tmp_path: Path) 
     assert json.loads(out)["runs"][0]["path"].endswith("/caf\\udce9/run")
 
 
-def test_a_batch_checks_the_runs_beside_a_name_that_is_not_utf_8(
-    place: Path, command: Command, tmp_path: Path
-) -> None:
-    runs, tables = tmp_path / "runs", tmp_path / "tables"
-    shutil.copytree(place / "run", runs / "run")
-    (runs / "run" / os.fsdecode(b"notes\xff")).touch()
-    (runs / os.fsdecode(b"x\xff")).mkdir()
-
-    for words in (
-        ("batch", "verify", runs, "--out", tmp_path / "report"),
-        ("batch", "verify", runs, "--append", tables),
-    ):
-        code, out, _ = command(*words)
-
-        assert code == 2
-        assert "2 runs, 60 events: 1 CONFORMS, 1 MALFORMED" in out
-        assert "x\\udcff: BAD_NAME: the name is not UTF-8" in out
-    assert "nothing was verified" in command("batch", "verify", runs, "--append", tables)[1]
-
-
 def test_a_folder_that_may_not_be_opened_hides_no_run(
     place: Path, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from canvass.archive.archive import Archive
 from canvass.archive.storage import FileStorage
 from canvass.log import entries
@@ -87,18 +85,6 @@ def test_two_services_are_equal_after_kills_snapshots_and_toggles(
         ]
     assert members_of(folder) == []
     assert (other[0], "the cluster has services 2, not 1" in other[2]) == (2, True)
-
-
-@pytest.mark.parametrize("text", [b'{"clus', b'{"cluster_id": 1}', b'{"revision": "\xff"}'])
-def test_a_broken_configuration_is_reported_with_its_file(
-    command: Command, tmp_path: Path, text: bytes
-) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "member-0.json").write_bytes(text)
-    code, _, err = command("run", "--out", tmp_path, "--again")
-
-    assert (code, len(err.splitlines())) == (2, 1), err
-    assert "member-0.json is not a member's configuration: " in err
 
 
 def test_services_that_differ_at_a_position_are_reported(tmp_path: Path) -> None:

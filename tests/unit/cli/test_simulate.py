@@ -1,4 +1,4 @@
-"""``canvass simulate``: its output and its exit codes."""
+"""``canvass simulate``: findings, replays and interrupts; `transcripts` have what it prints."""
 
 from __future__ import annotations
 
@@ -16,28 +16,8 @@ from canvass.selftest.simulation_series import replay_command
 from canvass.simulation.events import Finding
 from canvass.simulation.options import Options
 from canvass.simulation.simulator import RunResult, Simulator
-from support.trace_reading import load_corpus
 
 Command = Callable[..., tuple[int, str, str]]
-
-
-def test_the_report_can_be_json(command: Command) -> None:
-    code, out, _ = command("simulate", "--seeds", "2", "--steps", "300", "--format", "json")
-
-    report = json.loads(out)
-    assert code == 0
-    assert (report["ok"], report["seeds"], report["findings"]) == (True, 2, [])
-    assert report["steps"] >= 600
-
-
-def test_runs_are_recorded_as_a_corpus(command: Command, tmp_path: Path) -> None:
-    folder = tmp_path / "corpus"
-    code, out, _ = command("simulate", "--seeds", "2", "--steps", "300", "--out", folder)
-
-    assert code == 0
-    assert f"recorded in {folder}" in out
-    runs = [loaded.run.run_id for loaded in load_corpus(folder)]
-    assert runs == ["sim-hardened-3-0", "sim-hardened-3-1"]
 
 
 @pytest.fixture
@@ -68,14 +48,6 @@ def test_findings_of_hardened_members_are_a_failure(command: Command, one_findin
 
     assert code == 1
     assert [finding["name"] for finding in json.loads(out)["findings"]] == ["LogMatching"]
-
-
-def test_canvass_accepts_the_replay_command(command: Command, tmp_path: Path) -> None:
-    words = shlex.split(replay_command(Options(3, steps=200)))[1:]
-    out = str(tmp_path / "again")
-    code, _, _ = command(*[out if word == "CORPUS" else word for word in words])
-
-    assert code == 0
 
 
 def test_the_replay_command_repeats_a_run_of_a_profile(command: Command) -> None:

@@ -1,4 +1,4 @@
-"""``canvass trace convert`` and ``schema`` from the command line, and how wide ``show`` draws."""
+"""``canvass trace convert`` from the command line."""
 
 from __future__ import annotations
 
@@ -84,20 +84,6 @@ def test_a_corpus_with_everything_missing_keeps_what_is_missing(
     assert found["set"] == found["corpus"]
 
 
-def test_a_run_that_is_none_is_reported_with_its_place_and_leaves_nothing(
-    command: Command, run_folder: Path, tmp_path: Path
-) -> None:
-    folder = corrupted(run_folder, tmp_path / "run", lambda _: None)
-    stream = folder / "member-2.ndjson"
-    stream.write_text(stream.read_text().replace('"step":3,', '"step":"3",'))
-
-    ended = command("trace", "convert", folder, tmp_path / "set")
-
-    assert ended.code == 2
-    assert f"{stream}:4:" in ended.err
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
-
-
 def test_a_full_disk_names_the_file_to_be_written(
     command: Command, run_folder: Path, tmp_path: Path
 ) -> None:
@@ -113,13 +99,3 @@ def test_a_full_disk_names_the_file_to_be_written(
     assert ended.code == 2
     assert re.fullmatch(rf"canvass: {out}(/\S+)?: .*File too large\n", ended.err)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("width", [60, 90, 200])
-def test_the_width_is_kept(
-    command: Command, run_folder: Path, width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    ended = command("trace", "show", run_folder)
-
-    assert max(map(len, ended.out.splitlines())) <= width

@@ -1,7 +1,8 @@
 """Commands print, word for word, what is in `transcripts/*.txt`.
 
 Each is read as on a terminal: a command after ``$``, its stdout, its stderr after ``!``, and its
-exit code in brackets if it is not 0. ``pytest --rewrite`` writes them again.
+exit code in brackets if it is not 0. A shell runs what is no command of canvass, and what stands
+behind a bar. Whatever is below ``new`` goes at the end. ``pytest --rewrite`` writes them again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,7 +35,12 @@ from support.tiny_spec import write_tiny_spec
 from support.tlc_cases import FIXTURES
 
 TRANSCRIPTS = sorted(Path(__file__).with_name("transcripts").glob("*.txt"))
-TIMES = re.compile(r"(?<=  )\d+\.\d s$|\d+\.\d s \([\d,]+ events/s\)|(?<= time=)\"[\d.]+\"")
+TIMES = re.compile(
+    r"(?<=[ ,] )\d+\.\d s(?=$|  as exp|  \(exp)|\d+\.\d s \([\d,]+ events/s\)"
+    r"|(?<= time=)\"[\d.]+\"|^\d[\d,]* events/s"
+)
+PROGRESS = re.compile(r"canvass: \[ *[\d./]+( s)?\] ")
+CANVASS = re.compile(r"(?P<variables>(?:\w+=\S* )*)canvass (?P<words>[^|]*)(?:\| (?P<filters>.*))?")
 Command = Callable[..., tuple[int, str, str]]
 
 
@@ -61,8 +68,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, given in (("a", "logs"), ("b", "run"), ("a b\n", "run"), ("z", "bad")):
         shutil.copytree(root / given, root / "mixed" / name)
     (root / "mixed" / "link").symlink_to(root / "run")
-    write_tiny_spec(root / "spec")
-    import_dump(FIXTURES / "lights.dot", root / "lights")
+    for name in ("spec", "odd-spec"):
+        write_tiny_spec(root / name)
+    shutil.copytree(Path(__file__).with_name("odd_spec"), root / "odd-spec", dirs_exist_ok=True)
+    shutil.copy(FIXTURES / "lights.dot", root / "Lights.dot")
+    import_dump(root / "Lights.dot", root / "lights")
     for name in (
         "report/coverage",
         "report/divergences",
@@ -88,10 +98,13 @@ CAPTURED = {
     },
     "acknowledged": SAMPLES[0].parents[1] / "aeron-hz3-acknowledged",
     "hosts": HOSTS[0],
+    "tools": Path(__file__).parents[3] / "tools",
     "system.log.gz": _SYSTEM / "ClusterBackupTest.shouldBackupClusterAndJoinLive.log.gz",
     "wiped": COMMITTED / "1.52.2-wipe-241",
 }
-"""Captured clusters with hazards, with differing clocks, two in one log, and with a wiped disk."""
+"""Captured clusters with hazards, with differing clocks, two in one log, and with a wiped disk; and
+scripts.
+"""
 CHANGED = {
     "bad": corruptions.send_removed,
     "gap": corruptions.event_dropped,
@@ -131,21 +144,45 @@ FILES = {
 """Small files, most of them of no use."""
 
 
+def shell(line: str, given: str = "") -> tuple[int, str, str]:
+    """Run a line of a shell."""
+    done = subprocess.run(["sh", "-c", line], input=given, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def ended(line: str, command: Command) -> tuple[int, str, str]:
+    """How a line ends, and what it writes; variables may stand before ``canvass``."""
+    if (own := CANVASS.fullmatch(line)) is None:
+        return shell(line)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, _, value in (each.partition("=") for each in own["variables"].split()):
+            patch.setenv(name, value)
+        code, out, err = command(*shlex.split(own["words"]))
+    return code, shell(own["filters"], out)[1] if own["filters"] else out, err
+
+
 def played(lines: Iterator[str], command: Command, place: Path) -> Iterator[str]:
     """Give the lines of a transcript with what its commands print now."""
     for line in lines:
         if line.startswith("# "):
             yield from ("", line)
-        elif line.startswith("$ canvass "):
-            code, out, err = command(*shlex.split(line)[2:])
-            said = [*out.splitlines(), *(f"! {each}" for each in err.splitlines())]
+        elif line.startswith("$ "):
+            code, out, err = ended(line[2:], command)
+            errors = [each for each in err.splitlines() if not PROGRESS.match(each)]
+            said = [*out.splitlines(), *(f"! {each}" for each in errors)]
             said += [f"[{code}]"] if code else []
             yield from ("", line)
             for each in said:
                 yield TIMES.sub("TIME", each.replace(str(place), "/data").rstrip())
 
 
-@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.tlc] * path.stem.endswith("-tlc"))
+        for path in TRANSCRIPTS
+    ],
+)
 def test_commands_print_what_their_transcript_says(
     path: Path,
     command: Command,
@@ -159,7 +196,9 @@ def test_commands_print_what_their_transcript_says(
     monkeypatch.setattr(Stages, "_plain_period_s", math.inf)  # However busy the machine is.
     before = {each.relative_to(place) for each in place.rglob("*")}
     kept = path.read_text("utf-8")
+    (place / "new").mkdir()
     found = "\n".join(played(iter(kept.splitlines()), command, place)).lstrip() + "\n"
+    shutil.rmtree(place / "new")
     if rewrite:
         path.write_text(found, "utf-8")
 

@@ -1,0 +1,4 @@
+---- MODULE Early ----
+EXTENDS Tiny, TLC
+Failing == Assert(FALSE, "the script stops") /\ Init
+====

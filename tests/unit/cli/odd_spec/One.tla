@@ -1,0 +1,3 @@
+---- MODULE One ----
+Double == 1
+====

@@ -1,0 +1,4 @@
+---- MODULE Spoilt ----
+EXTENDS Tiny
+A == 
+====

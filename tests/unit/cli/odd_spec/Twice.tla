@@ -1,0 +1,3 @@
+---- MODULE Twice ----
+EXTENDS Tiny, One, Two
+====

@@ -1,0 +1,3 @@
+---- MODULE Two ----
+Double == 2
+====
