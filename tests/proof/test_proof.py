@@ -1,34 +1,68 @@
 """`canvass prove`: everything is proved, and each mistake in a module is found.
 
 A push proves Log, and breaks it by each mistake, if anything has changed that decides an outcome
-(`support.proof_record`). The night always does.
+(`digest`). The night always does.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import z3
 
 from canvass.cli import main
-from canvass.proof.prove import Obligation, obligations_of, prove, read_uses, refute
+from canvass.proof import prove
+from canvass.proof.prove import Obligation, obligations_of, read_uses, refute
 from canvass.proof.sany import Module, ModuleError, read_module
 from canvass.spec.files import spec_root
-from support.proof_mutants import MUTANTS, Mutant
-from support.proof_record import RECORD, digest
+from canvass.tlc.programs import find_jar
 
 pytestmark = pytest.mark.tlc
 
+FOLDER = Path(__file__).parent
 PROOFS = spec_root()
 NAMES = ("Ballots", "Log")
 ACTIONS = {
     "Ballots": ("Learn", "Vote", "Refuse", "Win", "LeadAlone"),
     "Log": ("Vote", "Win", "Append", "Open", "Copy", "Truncate", "Report", "Commit"),
 }
+
+
+class Mutant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One mistake: a text of a module and its replacement, and the obligation that fails."""
+
+    name: str
+    module: str
+    fails: str
+    before: str
+    after: str
+
+
+MUTANTS = msgspec.toml.decode((FOLDER / "mutants.toml").read_bytes(), type=dict[str, list[Mutant]])[
+    "mutant"
+]
+RECORD = FOLDER / "proved.txt"
+"""The digest of the last proof. ``pytest --rewrite tests/proof`` writes it."""
+
+
+def digest() -> str:
+    """Digest everything that decides an outcome; Z3 is bounded by steps, so outcomes repeat."""
+    files = [
+        *(PROOFS / name for name in ("Ballots.tla", "Log.tla", prove.PROOFS)),
+        *sorted(Path(prove.__file__).parent.glob("*.py")),
+        *(FOLDER / "mutants.toml", Path(__file__)),
+    ]
+    found = hashlib.sha256(f"{z3.get_version_string()} {find_jar().sha256}".encode())
+    for file in files:
+        found.update(hashlib.sha256(file.read_bytes()).digest())
+    return found.hexdigest()
+
 
 ALWAYS = ("Ballots", "a-second-vote-in-a-term", "no-HZ1")
 """Proved or broken in every push."""
@@ -59,7 +93,7 @@ def test_every_obligation_is_proved_whatever_was_proved_before(
     every = obligations_of(read_module(PROOFS / f"{name}.tla"))
     shuffled = random.Random(1).sample(every, len(every))
     monkeypatch.setattr("canvass.proof.prove.obligations_of", lambda _: shuffled)
-    count, proofs = prove(PROOFS / f"{name}.tla", processes=2)
+    count, proofs = prove.prove(PROOFS / f"{name}.tla", processes=2)
     found = list(proofs)
 
     assert len(found) == count
@@ -98,7 +132,7 @@ def test_a_mistake_breaks_its_lemma(mutant: Mutant, tmp_path: Path) -> None:
 
 def test_a_counterexample_says_what_the_step_changes(tmp_path: Path) -> None:
     twice = next(each for each in MUTANTS if each.name == "a-second-vote-in-a-term")
-    _, proofs = prove(written(twice, tmp_path), only=[twice.fails])
+    _, proofs = prove.prove(written(twice, tmp_path), only=[twice.fails])
     (found,) = proofs
 
     assert found.outcome == "refuted"
@@ -153,9 +187,9 @@ def test_what_sany_rejects_is_refused_with_its_reason(tmp_path: Path) -> None:
 def written(mutant: Mutant, folder: Path) -> Path:
     """The module with the mistake, in a folder."""
     text = (PROOFS / f"{mutant.module}.tla").read_text("utf-8")
-    assert text.count(mutant.old) == 1, mutant
+    assert text.count(mutant.before) == 1, mutant
     path = folder / f"{mutant.module}.tla"
-    path.write_text(text.replace(mutant.old, mutant.new), "utf-8")
+    path.write_text(text.replace(mutant.before, mutant.after), "utf-8")
     return path
 
 
