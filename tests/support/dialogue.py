@@ -352,10 +352,9 @@ class Dialogue:
 
     def _receive(self, read: Command) -> None:
         """``receive 0 RequestVote log=0@96 term=1 candidate=2``: handle a message made by hand."""
-        j, kind, *flags = read.words
-        pairs = [f"{key}={value}" for key, value in read.values.items() if key != "active"]
+        text = " ".join(word for word in read.line.split()[2:] if not word.startswith("active="))
         first = len(self.world.steps)
-        self._by_hand(integer(j), heard(kind, (*flags, *pairs)), self._active(read))
+        self._by_hand(integer(read.words[0]), heard(text), self._active(read))
         self._print_steps_from(first)
 
     def _by_hand(self, j: int, message: Message, active: frozenset[int]) -> None:

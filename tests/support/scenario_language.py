@@ -8,7 +8,7 @@ reads a text as blocks, and a line as a `Command`. `support.dialogue` runs the c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -87,6 +87,7 @@ def blocks(text: str) -> Iterator[Block]:
 class Command:
     """One line of a scenario: a verb, words, and ``key=value`` pairs."""
 
+    line: str
     verb: str
     words: tuple[str, ...]
     values: dict[str, str]
@@ -126,7 +127,7 @@ def command(line: str) -> Command:
     verb, *rest = line.split()
     words = tuple(word for word in rest if "=" not in word)
     values = dict(word.split("=", 1) for word in rest if "=" in word)
-    return Command(verb, words, values)
+    return Command(line, verb, words, values)
 
 
 def number(value: int) -> str:
@@ -171,7 +172,7 @@ _FORMS: Final[Mapping[type[Message], str]] = {
     TerminationAck: "log={leadership_term_id}@{log_position} from={member_id}",
 }
 """The form in which each message is written, with its fields."""
-_FLAGS: Final[Mapping[str, Mapping[int, str]]] = {
+_WORDS: Final[Mapping[str, Mapping[int, str]]] = {
     "vote": {True: "YES", False: "NO"},
     "flags": {0: "", CATCHUP_FLAG: "CATCHUP"},
 }
@@ -183,52 +184,30 @@ def said(m: Message) -> str:
     """A message as it is written."""
     values = {name: getattr(m, name) for name in m.__struct_fields__}
     shown = {
-        name: _FLAGS[name].get(value, "") if name in _FLAGS else number(value)
+        name: _WORDS[name].get(value, "") if name in _WORDS else number(value)
         for name, value in values.items()
     }
     return " ".join((type(m).__name__, *_FORMS[type(m)].format_map(shown).split()))
 
 
-def heard(kind: str, words: Sequence[str]) -> Message:
-    """Read a message from its type and the words that follow.
+def heard(text: str) -> Message:
+    """Read a message as it is written.
 
     Raises
     ------
     ScenarioError
-        If it lacks a word, or has one too many.
+        If it is not written as its form says.
+    KeyError
+        If a vote is neither YES nor NO.
     """
-    if (of_kind := next((one for one in _FORMS if one.__name__ == kind), None)) is None:
-        raise ScenarioError(f"there is no message {kind!r}")
-    left = dict(word.partition("=")[::2] for word in words)
-    found: dict[str, Any] = {}
-    for part in _FORMS[of_kind].split():
-        key, _, form = part.partition("=")
-        if form:
-            found.update(_values(kind, key, form, left))
-        else:
-            found.update(_flag(key[1:-1], left))
-    if left:
-        raise ScenarioError(f"a message does not say {' '.join(left)!r}")
-    return of_kind(**found)
-
-
-def _values(kind: str, key: str, form: str, left: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """Take a word with its key; give the fields in it."""
-    if key not in left:
-        raise ScenarioError(f"{kind} lacks, or misspells, {key!r}")
-    text = left.pop(key)
-    pattern = _FIELD.sub(r"(?P<\1>[^@,]+)", re.escape(form))
-    if (found := re.fullmatch(pattern, text)) is None:
-        raise ScenarioError(f"{kind} lacks, or misspells, {key!r}: {text!r} is not like {form}")
-    return ((name, integer(value)) for name, value in found.groupdict().items())
-
-
-def _flag(name: str, left: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """Take the word of a flag; give the field that it stands for."""
-    given = [value for value, word in _FLAGS[name].items() if word in left]
-    if not given and "" in _FLAGS[name].values():
-        given = [0]
-    if len(given) != 1:
-        raise ScenarioError(f"a {name} is {' or '.join(_FLAGS[name].values())}")
-    left.pop(_FLAGS[name][given[0]], None)
-    yield name, given[0]
+    name, _, rest = text.partition(" ")
+    for kind, form in _FORMS.items():
+        pattern = _FIELD.sub(r"(?P<\1>[^@, ]*)", re.escape(form))
+        pattern = pattern.replace("\\ (?P<flags>[^@, ]*)", "(?P<flags>|\\ CATCHUP)")
+        if kind.__name__ == name and (found := re.fullmatch(pattern, rest)) is not None:
+            values: dict[str, Any] = {}
+            for field, shown in found.groupdict().items():
+                words = {word: value for value, word in _WORDS.get(field, {}).items()}
+                values[field] = words[shown.strip()] if words else integer(shown)
+            return kind(**values)
+    raise ScenarioError(f"no message is written as {text!r}")
