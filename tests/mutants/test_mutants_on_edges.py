@@ -221,13 +221,6 @@ def test_an_equal_mutant_equals_the_core_one_step_further(large: Trials, name: s
     assert tried > 100
 
 
-def test_an_edit_reaches_the_actions_that_use_the_edited_definition() -> None:
-    assert actions_reached(MUTANTS["count_votes_for_others"]) == (Action.ON_VOTE,)
-    assert Action.CANVASS in actions_reached(MUTANTS["quorum_of_half"])
-    for mutant in MUTANTS.values():
-        assert actions_reached(mutant), mutant.name
-
-
 def test_a_mutant_differs_in_no_action_that_its_edit_does_not_reach(graphs: Graphs) -> None:
     trials = graphs("1.50", 2)
     for mutant in MUTANTS.values():

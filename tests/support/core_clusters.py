@@ -20,8 +20,7 @@ from canvass.selftest.runs import RandomCluster, record_run
 from canvass.simulation.options import rng_of
 from canvass.steps.answers import StepLookup
 from support.mutants import Mutant, load
-from support.simulated_mutants import WRONG_STEPS, SimulatedKill
-from support.traced_mutants import Watched
+from support.simulated_mutants import WRONG_STEPS, SimulatedKill, Watched
 
 STEPS: Final = 600
 

@@ -66,24 +66,10 @@ class _Listed(msgspec.Struct, forbid_unknown_fields=True):
     mutant: list[Mutant]
 
 
-def read_mutants(text: str) -> dict[str, Mutant]:
-    """Read a list of mutants.
-
-    Raises
-    ------
-    msgspec.MsgspecError
-        If the text is not such a list.
-    ValueError
-        If two mutants have the same name.
-    """
-    listed = msgspec.toml.decode(text, type=_Listed).mutant
-    found = {mutant.name: mutant for mutant in listed}
-    if len(found) != len(listed):
-        raise ValueError("two mutants have the same name")
-    return found
-
-
-MUTANTS: Final = read_mutants(Path(__file__).with_name("mutants.toml").read_text("utf-8"))
+LISTED: Final = msgspec.toml.decode(
+    Path(__file__).with_name("mutants.toml").read_bytes(), type=_Listed
+).mutant
+MUTANTS: Final = {mutant.name: mutant for mutant in LISTED}
 """Every mutant by its name."""
 MASKED: Final = {name: one.masked for name, one in MUTANTS.items() if one.masked}
 """Mutants that only cores alone show, with the reason why whole members do not."""

@@ -32,7 +32,6 @@ from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
 from support.mutant_search import search_options
 from support.mutants import Core, Mutant, load_member
-from support.traced_mutants import Watched
 
 RECORDED: Final = 300
 """Number of step attempts after the first different step, so that this step is recorded."""
@@ -89,6 +88,24 @@ def wrong_with(options: Options, step: StepFunction, recorders: Sequence[StepRec
     if result.findings:
         return result.findings[0].property_name
     return f"stuck: {result.stuck[0]}" if result.stuck else ""
+
+
+@dataclass(slots=True)
+class Watched:
+    """A mutant that notes whether a step differs from the core's."""
+
+    broken: Core
+    differs: bool = False
+
+    def step(self, rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:
+        """Take one step; a step that is not taken does not show in a run, so it is not compared."""
+        if (outcome := self.broken.step(rules, i, s, action, x)) is not None:
+            sound = core.step(rules, i, s, action, x)
+            self.differs |= sound is None or (outcome.next, outcome.sends) != (
+                sound.next,
+                sound.sends,
+            )
+        return outcome
 
 
 class _Stopping(Watched):
