@@ -25,6 +25,18 @@ from canvass.spec.manifest import load_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+SELF_TEST = """
+import tempfile
+from pathlib import Path
+from canvass.conformance.diagnose import core_allows
+from canvass.selftest import runs
+
+ask_core = lambda rules, steps: [core_allows(rules, step) for step in steps]
+with tempfile.TemporaryDirectory() as folder:
+    found = runs.check_runs(Path(folder), good=2, corrupted=16, oracle=ask_core)
+print(runs.__file__, found.good, found.corrupted.total(), len(found.wrong))
+"""
+
 pytestmark = pytest.mark.wheel
 
 
@@ -85,27 +97,14 @@ def test_the_wheel_holds_the_three_roots_and_the_spec(installed: Installed) -> N
     }
 
     page = {f"canvass/browser/page/{name}" for name in ("index.html", "app.js", "app.css")}
-
-    assert wanted | spec | page <= names
-    assert not [name for name in names if "node_modules" in name or name.endswith(".tsx")]
-    assert "canvass/__init__.py" not in names
-
-
-def test_the_wheel_holds_what_canvass_browse_shows(installed: Installed) -> None:
-    names = set(zipfile.ZipFile(installed.wheel).namelist())
     sample = {
         f"canvass/browser/sample/b-leader-killed/{path.name}"
         for path in (ROOT / "samples/aeron/b-leader-killed").iterdir()
     }
 
-    assert (
-        sample
-        | {
-            "canvass/browser/page/index.html",
-        }
-        <= names
-    )
-    assert not any("browser/ui/" in name for name in names)
+    assert wanted | spec | page | sample <= names
+    assert not [name for name in names if "node_modules" in name or "browser/ui/" in name]
+    assert "canvass/__init__.py" not in names
 
 
 def test_the_packages_are_those_of_the_wheel(installed: Installed) -> None:
@@ -136,3 +135,13 @@ def test_the_smallest_model_is_checked(installed: Installed) -> None:
     assert done.returncode == 0, done.stderr
     (model,) = json.loads(done.stdout)["models"]
     assert model["distinctStates"] == smallest.distinct_states
+
+
+@pytest.mark.night  # The kernels are compiled anew: half a minute.
+def test_the_self_test_makes_runs(installed: Installed) -> None:
+    done = installed.run("python", "-c", SELF_TEST)
+
+    assert done.returncode == 0, done.stderr
+    module, *numbers = done.stdout.split()
+    assert Path(module).is_relative_to(installed.environment)
+    assert numbers == ["2", "16", "0"]
