@@ -109,7 +109,7 @@ def test_an_example_that_is_there_can_be_opened_and_one_that_is_gone_not(server:
 
 
 def test_every_run_is_on_one_page_and_what_is_wrong_comes_first(server: Asked) -> None:
-    first = server.get(api.ReportView, "/report/night").runs
+    first = server.get(api.ReportRuns, "/report/night/runs")
     assert [one.verdict for one in first.runs[:3]] == ["DIVERGES", "MALFORMED", "CONFORMS"]
     assert (first.pages, first.total) == (-(-(MORE + 3) // PAGE), MORE + 3)
 
@@ -143,7 +143,7 @@ def test_a_summary_alone_is_a_report_of_what_it_lists(tmp_path: Path, bad_run: P
         file.unlink()
     (folder / "verdicts").rmdir()
     with serving([folder]) as server:
-        runs = server.get(api.ReportView, "/report/small").runs
+        runs = server.get(api.ReportRuns, "/report/small/runs")
 
         assert [(one.run_id, one.verdict) for one in runs.runs] == [("bad", "DIVERGES")]
 

@@ -17,22 +17,18 @@ from pathlib import Path
 import pytest
 
 from canvass.browser import api, what_if
-from canvass.browser.choices import Start, choices, moment_of, rules_of, tree_of, walk
+from canvass.browser.choices import Start, choices, copy_of, moment_of, rules_of, tree_of
 from canvass.browser.counterexamples import read_counterexample
 from canvass.browser.questions import Refusal
 from canvass.browser.sources import Store
-from canvass.browser.tried_exports import script
+from canvass.browser.tried_script import script
 from canvass.browser.what_if import THREAD, TlcQuestions
-from canvass.conformance.findings import Verdict
-from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
 from canvass.distance.search import Distance, Moment
 from canvass.lanes.drawing import Tree, action_name
 from canvass.spec.files import spec_root
 from canvass.tlc.errors import JavaError
 from support.browse import Asked, serving
-from support.core_lookup import core_lookup
-from support.dialogue import Dialogue, replay
 
 HAZARD_1 = Path(__file__).parent / "tlc" / "hazard1.txt"
 
@@ -51,31 +47,6 @@ def walked(start: Start, seed: int, steps: int = 40) -> list[str]:
         found[name].take(world)
         path.append(name)
     return path
-
-
-@pytest.mark.parametrize("at", [3, 60, 150, 260, 399])
-def test_a_path_by_chance_is_a_run_that_conforms(
-    server: Asked, good_run: Path, tmp_path: Path, at: int
-) -> None:
-    (moment,) = RunMoments(good_run).moments([at])
-    path = walked(Start(moment, "", 96), at)
-    reply = server.ask(f"/what-if/run/good/{at}/trace", path=",".join(path))
-    assert reply.status == 200, reply.body
-    file = tmp_path / "what-if.parquet"
-    file.write_bytes(reply.body)
-    verdict = check_run(file, core_lookup(), "what-if")
-
-    assert len(path) == 40
-    assert (verdict.verdict, verdict.reason) == (Verdict.CONFORMS, "")
-    taken = sum(not name.endswith(".lost") for name in path)
-    assert verdict.events == at + 1 + taken
-
-    world, dialogue = Start(moment, "", 96).cluster(), Dialogue()
-    assert len([*walk(world, path)]) == 40
-    scenario = server.ask(f"/what-if/run/good/{at}/scenario", path=",".join(path)).body.decode()
-    replay(scenario, dialogue)
-    assert scenario.startswith(f"# What may come after event {at + 1} of good.\ncluster 3 1.50\n")
-    assert (dialogue.world.members, dialogue.world.logs) == (world.members, world.logs)
 
 
 @pytest.mark.tlc
@@ -127,7 +98,7 @@ def test_each_step_of_a_counterexample_is_a_choice_in_the_state_before_it() -> N
         reached = []
         for choice in choices(world).values():
             if choice.action == action_name(action):
-                later = world.copy()
+                later = copy_of(world)
                 choice.take(later)
                 reached.append(known(tree_of(later)))
         assert known(after) in reached, action
@@ -240,7 +211,7 @@ def test_the_tlc_questions_is_searched_after_a_path_and_opens_as_a_counterexampl
     world = Start(moment_of(third, rules_of(found.title, 3)), "", 1).cluster()
     reached = {}
     for name, choice in choices(world).items():
-        later = world.copy()
+        later = copy_of(world)
         choice.take(later)
         reached[name] = known(tree_of(later))
     (taken,) = (name for name, after in reached.items() if after == known(second))

@@ -19,7 +19,6 @@ from canvass.browser import api
 from canvass.browser.access import LOOPBACK, Access, listen, make_server
 from canvass.browser.app import Browser
 from canvass.browser.opening import Opener
-from canvass.browser.saved_page import PageFile
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import Checker
 from canvass.cluster.messages import Record
@@ -32,8 +31,8 @@ MANY: Final = 5000
 """Runs of a corpus that is paged through."""
 
 PAGE = {
-    "/": PageFile(b"<!doctype html><title>page</title>", "text/html; charset=utf-8"),
-    "/assets/app.js": PageFile(b"'use strict';", "text/javascript; charset=utf-8"),
+    "/": b"<!doctype html><title>page</title>",
+    "/assets/app.js": b"'use strict';",
 }
 """Stands for the built page, which these tests do not need."""
 
@@ -135,7 +134,7 @@ def serving(
     *,
     lookup: StepLookup | None = None,
     sources: Iterable[Any] = (),
-    files: Mapping[str, PageFile] = PAGE,
+    files: Mapping[str, bytes] = PAGE,
 ) -> Iterator[Asked]:
     """Run a server on some paths, on a free port, until the end of the context.
 

@@ -586,10 +586,10 @@ class ReportRun(Record, frozen=True):
     """Null until they are counted."""
     reason: str
     source: str
-    run: str | None
+    run: str | None = None
     """Id of the run as a source; null if it cannot be opened."""
     members: int | None = None
-    elections: int | None = None
+    election_count: int | None = None
     """Null, as the next one, unless the run is explained: those of a corpus, once checked."""
     without_leader_ms: float | None = None
 
@@ -625,7 +625,6 @@ class ReportView(Record, frozen=True):
     """A text for each choice of a revision, with its runs; of imported runs with the releases."""
     examples: tuple[str | None, ...]
     """For each class of divergences the id of its example as a source; null if the run is gone."""
-    runs: ReportRuns
 
 
 class CounterexampleState(Record, frozen=True):

@@ -1,20 +1,19 @@
 """The application: the table of routes, and the page's files.
 
-A route reads arguments; the sources have the answers. The routes on runs, corpora, reports and
-counterexamples are here, those on graphs and on steps that were tried beside their subjects. Every
-answer is JSON, except the files of the page. They are read once into a table, so no part of a
-request is ever used as a file path. ``make page`` makes their folder from ``ui/``; the folder is in
-a wheel, not in the repository.
+Most questions are about one source, and its content answers them (`CONTENTS`). Those about several
+sources are answered here, those about steps that are tried in `what_if`. Every answer is JSON,
+except files. The files of the page are read once into a table, so no part of a request is ever used
+as a file path. ``make page`` makes their folder from ``ui/``; the folder is in a wheel, not in the
+repository.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
-import anyio.to_thread
-from anyio import CapacityLimiter
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,14 +23,15 @@ from starlette.types import ASGIApp
 from canvass.browser import api
 from canvass.browser.access import Access, AccessControl
 from canvass.browser.counterexamples import Counterexample
-from canvass.browser.graphs import GraphRoutes
+from canvass.browser.graphs import OpenGraph
 from canvass.browser.memory import give_back
 from canvass.browser.questions import (
-    LISTED,
     Answer,
-    Arguments,
     Ask,
+    Number,
     Refusal,
+    Text,
+    arguments_of,
     at,
     bad_request,
     encoded,
@@ -39,160 +39,33 @@ from canvass.browser.questions import (
     questions_of,
 )
 from canvass.browser.reports import OpenCorpus, OpenReport
-from canvass.browser.run_find import find_in_run, next_change
-from canvass.browser.runs import FOLDS, timeline_of
-from canvass.browser.saved_page import HTML, PageFile, attachment, saved_page
+from canvass.browser.saved_page import attachment, saved_page, write_page
 from canvass.browser.sources import Store
-from canvass.browser.verdicts import RunSource, hazard_page, marks_of
-from canvass.browser.what_if import WhatIfRoutes
+from canvass.browser.verdicts import RunSource, hazard_page
+from canvass.browser.what_if import StartKind, Tried, WhatIf
 from canvass.graph import GraphError
 from canvass.graph.queries import NoPath
 from canvass.graph.syntax import PredicateError
 
-_WORKERS: Final = 4
-"""Requests answered in parallel: more would only compete for the same cores."""
-_LANE_EVENTS: Final = 1000
-_MAX_PAGE: Final = 1_000_000
-
-
-class _RunRoutes:
-    """Answers about the runs of a store."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def _run(self, arguments: Arguments) -> RunSource:
-        run: RunSource = self._store.content("run", arguments.part("run"))
-        return run
-
-    @at("/run/{run}")
-    def info(self, arguments: Arguments) -> Answer:
-        """Describe a run, with its verdict if it is checked."""
-        return self._run(arguments).view(arguments.part("run"))
-
-    @at("/run/{run}/lanes")
-    def lanes(self, arguments: Arguments) -> Answer:
-        """Draw a window of the events."""
-        run = self._run(arguments)
-        total = run.opened.total
-        show = arguments.text("show")
-        if show and show not in FOLDS:
-            raise bad_request(f"show is one of: {', '.join(FOLDS)}")
-        last = max(0, total - 1)
-        around = arguments.number("around", 0, last) if arguments.text("around") else None
-        start = (
-            arguments.number("from", 0, total) if arguments.text("from") or around is None else None
-        )
-        count = arguments.number("count", 200, _LANE_EVENTS, 1)
-        marks = marks_of(run.opened, run.checked.verdict)
-        return run.opened.window(count, marks, show=show, start=start, around=around)
-
-    @at("/run/{run}/members")
-    def members(self, arguments: Arguments) -> Answer:
-        """Give the states of all members after an event."""
-        opened = self._run(arguments).opened
-        return opened.members_at(arguments.number("at", 0, max(0, opened.total - 1)))
-
-    @at("/run/{run}/step/{member}/{step}")
-    def step(self, arguments: Arguments) -> Answer:
-        """Describe a step, with its place in an open graph."""
-        run = self._run(arguments)
-        member, step = arguments.number_in_path("member"), arguments.number_in_path("step")
-        row = run.opened.lanes.row_of(member, step)
-        if row is None:
-            raise not_found(f"the run has no step {step} of member {member}")
-        answer = run.opened.step(row, run.wrong_at(member, step))
-        if (found := run.graph(self._store)) is None:
-            return answer
-        name, graph, steps = found
-        if not steps.ready():
-            return replace(answer, graph_pending=True)
-        if (place := steps.place(run.opened.loaded, row)) is None:
-            return answer
-        edge, *ends = place
-        source, target = map(graph.view.id_of, ends)
-        return replace(answer, graph=api.InGraph(name, source, target, edge))
-
-    @at("/run/{run}/explanation")
-    def explanation(self, arguments: Arguments) -> Answer:
-        """Explain what happened in a run."""
-        return self._run(arguments).explanation()
-
-    @at("/run/{run}/find")
-    def find(self, arguments: Arguments) -> Answer:
-        """Find the events after which a predicate holds."""
-        run = self._run(arguments)
-        limit = arguments.number("limit", 100, LISTED, 1)
-        return find_in_run(run.opened, run.states.get(), arguments.text("where"), limit)
-
-    @at("/run/{run}/change")
-    def change(self, arguments: Arguments) -> Answer:
-        """Find the next change of a field."""
-        opened = self._run(arguments).opened
-        at = arguments.number("at", 0, max(0, opened.total - 1))
-        member = arguments.number("member", 0, max(0, len(opened.places) - 1))
-        return next_change(opened, arguments.required("field"), member, at)
-
-    @at("/hazard/{hazard}")
-    def hazard(self, arguments: Arguments) -> Answer:
-        """Give the page on a hazard."""
-        return hazard_page(arguments.part("hazard"))
-
-    @at("/run/{run}/timeline")
-    def timeline(self, arguments: Arguments) -> Answer:
-        """Give election states, leaderships and marks of the whole run."""
-        run = self._run(arguments)
-        return timeline_of(run.opened, marks_of(run.opened, run.checked.verdict))
-
-    def _many(self, arguments: Arguments) -> tuple[str, OpenReport | OpenCorpus]:
-        kind, name = arguments.place
-        found: OpenReport | OpenCorpus = self._store.content(kind, name)
-        return name, found
-
-    @at("/report/{report}", "/corpus/{corpus}")
-    def many(self, arguments: Arguments) -> Answer:
-        """Give the summary of a report, or count the runs of a corpus."""
-        name, found = self._many(arguments)
-        return found.view(name)
-
-    @at("/report/{report}/runs", "/corpus/{corpus}/runs")
-    def runs(self, arguments: Arguments) -> Answer:
-        """Give a page of the runs of a report or corpus."""
-        name, found = self._many(arguments)
-        page = arguments.number("page", 0, _MAX_PAGE)
-        return found.runs(name, arguments.text("verdict"), arguments.text("text"), page)
-
-    @at("/counterexample/{counterexample}")
-    def counterexample(self, arguments: Arguments) -> Answer:
-        """Describe a counterexample."""
-        name = arguments.part("counterexample")
-        found: Counterexample = self._store.content("counterexample", name)
-        return found.view(name)
-
-    @at("/counterexample/{counterexample}/formula")
-    def formula(self, arguments: Arguments) -> Answer:
-        """Give the definition of the violated property, and its false parts in each state."""
-        found: Counterexample = self._store.content(
-            "counterexample", arguments.part("counterexample")
-        )
-        return found.formula()
-
-
-_INDEX: Final = "index.html"
-_MEDIA_TYPES: Final = {
-    ".html": HTML,
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".txt": "text/plain; charset=utf-8",
+CONTENTS: Final[dict[api.Kind, type]] = {
+    "graph": OpenGraph,
+    "run": RunSource,
+    "corpus": OpenCorpus,
+    "report": OpenReport,
+    "counterexample": Counterexample,
 }
-"""Media types of the page's files; a file of another kind is not served."""
+"""The contents of sources, which answer the questions about one source."""
+TRIED: Final = "/what-if/{kind}/{source}/{at}"
+_INDEX: Final = "index.html"
+_MEDIA_TYPES: Final = {"js": "text/javascript", "css": "text/css", "txt": "text/plain"}
+"""Media types of the page's other files; a file of another kind is not served."""
 
 
 class PageError(Exception):
     """The page is not built; the message is one line."""
 
 
-def page_files() -> dict[str, PageFile]:
+def page_files() -> dict[str, bytes]:
     """Read the page's files; the keys are the paths of their addresses.
 
     Raises
@@ -204,12 +77,12 @@ def page_files() -> dict[str, PageFile]:
     index = folder.joinpath(_INDEX)
     if not index.is_file():
         raise PageError("the page is not built: `make page` builds it (a wheel has it already)")
-    found = {"/": PageFile(index.read_bytes(), _MEDIA_TYPES[".html"])}
-    for file in folder.iterdir():
-        kind = _MEDIA_TYPES.get("." + file.name.rpartition(".")[2])
-        if kind is not None and file.name != _INDEX:
-            found[f"/assets/{file.name}"] = PageFile(file.read_bytes(), kind)
-    return found
+    others = {
+        f"/assets/{file.name}": file.read_bytes()
+        for file in folder.iterdir()
+        if file.name.rpartition(".")[2] in _MEDIA_TYPES
+    }
+    return {"/": index.read_bytes(), **others}
 
 
 class Browser:
@@ -223,61 +96,96 @@ class Browser:
         The page's files, by the paths of their addresses.
     """
 
-    def __init__(self, store: Store, files: dict[str, PageFile]) -> None:
-        self.store = store
-        self.files = files
-        self._limiter: CapacityLimiter | None = None
+    def __init__(self, store: Store, files: dict[str, bytes]) -> None:
+        self.store, self.files = store, files
+        self.what_if = WhatIf(store)
 
     def application(self, access: Access) -> ASGIApp:
         """Build the ASGI application, guarded by ``access``."""
-        on_runs, on_graphs = _RunRoutes(self.store), GraphRoutes(self.store)
-        questions = questions_of(self, on_runs, on_graphs, WhatIfRoutes(self.store, self.files))
-        routes = [Route(f"/api{path}", self._endpoint(ask)) for path, ask in questions.items()]
-        routes += [Route(path, self._file(file)) for path, file in self.files.items()]
+        routes = [Route(path, _file(path, content)) for path, content in self.files.items()]
+        routes += [Route(f"/api{path}", _endpoint(ask)) for path, ask in questions_of(self)]
+        asked: dict[str, tuple[type, Callable[..., object]]] = {
+            f"/{kind}/{{source}}": (content, partial(self.store.content, kind))
+            for kind, content in CONTENTS.items()
+        }
+        asked[TRIED] = Tried, self.what_if.tried
+        for base, (content, find) in asked.items():
+            for path, ask in questions_of(content):
+                routes.append(Route(f"/api{base}{path}", _endpoint(ask, find)))
         router = Router(routes, redirect_slashes=False, default=_nothing)
         return AccessControl(router, access)
 
-    def _endpoint(self, ask: Ask) -> Callable[[Request], Any]:
-        async def endpoint(request: Request) -> Response:
-            if self._limiter is None:
-                self._limiter = CapacityLimiter(_WORKERS)
-            arguments = Arguments(request.scope)
-            return await anyio.to_thread.run_sync(_answer, ask, arguments, limiter=self._limiter)
-
-        return endpoint
-
-    def _file(self, file: PageFile) -> Callable[[Request], Any]:
-        async def endpoint(_: Request) -> Response:
-            return Response(file.content, media_type=file.media_type)
-
-        return endpoint
-
     @at("/session")
-    def session(self, _: Arguments) -> api.Session:
+    def session(self) -> Answer:
         """List what is open."""
         return api.Session(self.store.listed())
 
     @at("/page/{source}")
-    def page(self, arguments: Arguments) -> Response:
+    def page(self, source: str) -> Answer:
         """Write the page of a run or a counterexample in one file."""
-        name = arguments.part("source")
-        return attachment(saved_page(self.store, self.files, name), f"{name}.html", HTML)
+        content = saved_page(self.store, self.files, source)
+        return attachment(content, f"{source}.html", "text/html")
+
+    @at(f"{TRIED}/page")
+    def page_of_tried(self, kind: StartKind, source: str, at: str, path: Text = "") -> Answer:
+        """Write the page of the tried steps in one file."""
+        view = self.what_if.tried(kind, source, at, path).behaviour().view("what-if")
+        shown = api.SourceInfo(id="what-if", kind="counterexample", title=view.title, detail="")
+        content = write_page(self.files, shown, [("counterexample/what-if", view)])
+        return attachment(content, "what-if.html", "text/html")
+
+    @at("/hazard/{name}")
+    def hazard(self, name: str) -> Answer:
+        """Give the page on a hazard."""
+        return hazard_page(name)
+
+    @at("/run/{source}/step/{member}/{step}")
+    def step(self, source: str, member: Number, step: Number) -> Answer:
+        """Describe a step of a run, with its place in an open graph."""
+        run: RunSource = self.store.content("run", source)
+        row = run.opened.lanes.row_of(member, step)
+        if row is None:
+            raise not_found(f"the run has no step {step} of member {member}")
+        answer = run.opened.step(row, run.wrong_at(member, step))
+        if (found := run.graph(self.store)) is None:
+            return answer
+        name, graph, steps = found
+        if not steps.ready():
+            return replace(answer, graph_pending=True)
+        if (place := steps.place(run.opened.loaded, row)) is None:
+            return answer
+        edge, *ends = place
+        begin, end = map(graph.view.id_of, ends)
+        return replace(answer, graph=api.InGraph(name, begin, end, edge))
 
 
-def _answer(ask: Ask, arguments: Arguments) -> Response:
-    try:
-        found = ask(arguments)
-    except NoPath as error:
-        raise Refusal(404, "no-path", str(error)) from None
-    except PredicateError as error:
-        raise Refusal(400, "expression", str(error), error.column) from None
-    except GraphError as error:
-        raise bad_request(str(error)) from None
-    finally:
-        give_back()
-    if isinstance(found, Response):
-        return found
-    return Response(encoded(found), media_type="application/json")
+def _endpoint(ask: Ask, find: Callable[..., object] | None = None) -> Callable[[Request], Response]:
+    """Make the endpoint of a question; it is asked of what ``find`` gives, if that is not None."""
+    arguments_in, place_in = arguments_of(ask), find and arguments_of(find)
+
+    def endpoint(request: Request) -> Response:
+        texts = {**request.query_params, **request.path_params}
+        try:
+            asked = (find(**place_in(texts)),) if find and place_in else ()
+            found = ask(*asked, **arguments_in(texts))
+        except NoPath as error:
+            raise Refusal(404, "no-path", str(error)) from None
+        except PredicateError as error:
+            raise Refusal(400, "expression", str(error), error.column) from None
+        except GraphError as error:
+            raise bad_request(str(error)) from None
+        finally:
+            give_back()
+        if isinstance(found, Response):
+            return found
+        return Response(encoded(found), media_type="application/json")
+
+    return endpoint
+
+
+def _file(path: str, content: bytes) -> Callable[[Request], Response]:
+    media_type = _MEDIA_TYPES.get(path.rpartition(".")[2], "text/html")
+    return lambda _: Response(content, media_type=media_type)
 
 
 async def _nothing(*_: object) -> None:

@@ -269,22 +269,12 @@ def _entries(log: Log, *, unit: bool) -> list[Any]:
     return [{"term": one.term, "start": one.start, "end": one.end} for one in log]
 
 
-@dataclass
-class Cluster(World):
-    """A cluster whose recorded steps follow those of a run."""
-
-    begins_ns: int = 0
-
-    def time_ns(self, _i: int) -> int:
-        """Add a millisecond for each step, as the run's clocks after the event are not known."""
-        return self.begins_ns + 1_000_000 * len(self.steps)
-
-    def copy(self) -> Cluster:
-        """Give an independent copy of the cluster, which records nothing."""
-        found = Cluster(self.rules, self.event_length)
-        found.members, found.logs, found.up = [*self.members], [*self.logs], {*self.up}
-        found.channels = {pair: queue.copy() for pair, queue in self.channels.items()}
-        return found
+def copy_of(world: World) -> World:
+    """Give an independent copy of a cluster."""
+    found = World(world.rules, world.event_length)
+    found.members, found.logs, found.up = [*world.members], [*world.logs], {*world.up}
+    found.channels = {pair: queue.copy() for pair, queue in world.channels.items()}
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,13 +293,13 @@ class Start:
     title: str
     event_length: int
 
-    def cluster(self) -> Cluster:
+    def cluster(self) -> World:
         """Give the cluster in this state.
 
         A member counts as running if its state is that of a running process, even if its log ends.
         """
         moment = self.moment
-        found = Cluster(moment.rules, self.event_length)
+        found = World(moment.rules, self.event_length)
         found.members, found.logs = list(moment.members), list(moment.logs)
         running = (i for i, s in enumerate(moment.members) if s.module_state is ModuleState.ACTIVE)
         found.up = set(running)

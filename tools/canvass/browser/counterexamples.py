@@ -24,7 +24,7 @@ from msgspec import UNSET
 
 from canvass.browser import api
 from canvass.browser.labels import tree_changes
-from canvass.browser.questions import LABEL_CHARS, LISTED, bounded, shortened
+from canvass.browser.questions import LABEL_CHARS, LISTED, at, bounded, shortened
 from canvass.browser.runs import lanes_of
 from canvass.browser.verdicts import hazards_in
 from canvass.conformance.diagnose import Operator, find_operator
@@ -247,7 +247,7 @@ def _parts(
     text = _root_module(module, states[left_out:], what, of_steps=of_steps)
     begin = left_out if of_steps else left_out - 1
     above = found.definition.line - 1
-    for at, parts in _evaluated(text, config, module):
+    for place, parts in _evaluated(text, config, module):
         for number, shown in sorted(parts)[:_MOST_PARTS]:
             line, column, end_line, end_column = found.parts[number - 1]
             values = tuple(
@@ -256,7 +256,7 @@ def _parts(
                 if label != value
             )
             spot = line - above, column, end_line - above, end_column
-            yield api.FalsePart(begin + at, *spot, values)
+            yield api.FalsePart(begin + place, *spot, values)
 
 
 def _evaluated(text: str, config: TlcConfig, module: Path) -> Iterator[tuple[int, Any]]:
@@ -319,14 +319,15 @@ class Counterexample:
         """The violated property; empty if the source names none."""
         return self.claim.removesuffix(VIOLATED) if self.claim.endswith(VIOLATED) else ""
 
-    def view(self, source_id: str) -> api.CounterexampleView:
+    @at("")
+    def view(self, source: str) -> api.CounterexampleView:
         """Describe the counterexample for the page."""
         diagram = cluster_diagram(self.states, self.actions, self.claim)
         shown = self.states[:LISTED]
         name = self.property
         before: Sequence[dict[str, Any] | None] = (None, *shown[:-1])
         return api.CounterexampleView(
-            id=source_id,
+            id=source,
             title=self.title,
             claim=self.claim,
             property=name,
@@ -351,6 +352,7 @@ class Counterexample:
             hazards=hazards_in(_MODEL.sub(r"HZ\1 ", self.title), *self.explanation),
         )
 
+    @at("/formula")
     @lru_cache(maxsize=16)  # noqa: B019 (a few counterexamples are kept)
     def formula(self) -> api.Formula:
         """Give the definition of the violated property, and its false parts in each state.

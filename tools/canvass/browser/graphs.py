@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from canvass.browser import api
@@ -37,14 +38,16 @@ from canvass.browser.labels import (
 from canvass.browser.questions import (
     LISTED,
     Answer,
-    Arguments,
+    Given,
+    Limit,
+    Text,
     at,
     bad_request,
     bounded,
     not_found,
     shortened,
 )
-from canvass.browser.sources import Lazy, Store
+from canvass.browser.sources import Lazy
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import RunColumns
 from canvass.graph import queries
@@ -63,7 +66,10 @@ _DRAWN_STATES: Final = 1000
 them."""
 _DRAWN_EDGES: Final = 5000
 _QUOTIENT_NODES: Final = 500
-_DEPTH: Final = 16
+_COLOURS: Final = 8
+"""Most values with their own colour: people cannot distinguish more."""
+_KEY_CHARS: Final = 200
+"""Longest name of a node of a projection; it is short because every edge repeats it."""
 _CHUNK: Final = 1 << 17
 _LIKE: Final = [STATE_INDEX[name] for name in ("election_state", "role", "module_state")]
 """Columns that show a person in which part of the protocol a member is."""
@@ -200,13 +206,12 @@ class OpenGraph:
             raise not_found(f"no state of the graph has an id that begins with {state}")
         return row
 
-    # --- the graph, and one state -----------------------------------------------------------------
-
-    def info(self, source_id: str) -> api.GraphInfo:
+    @at("")
+    def info(self, source: str) -> Answer:
         """Describe the graph."""
         view = self.view
         return api.GraphInfo(
-            id=source_id,
+            id=source,
             title=view.title,
             kind=view.kind,
             states=view.state_count,
@@ -221,9 +226,10 @@ class OpenGraph:
             detail={str(k): _text(v) for k, v in view.detail.items()},
         )
 
-    def state(self, row: int, limit: int) -> api.StateView:
+    @at("/state/{state}")
+    def state(self, state: str, limit: Limit = 50) -> Answer:
         """Describe a state, with up to ``limit`` steps that leave it, and as many that enter it."""
-        view = self.view
+        view, row = self.view, self.row(state)
         tree = view.tree(row)
         first, last = int(view.out.offsets[row]), int(view.out.offsets[row + 1])
         # Steps back to the same state come last: they change nothing, and they are the majority.
@@ -272,6 +278,106 @@ class OpenGraph:
                 sends=bounded(list(edge.sends)),
                 changes=changes[edge.target],
             )
+
+    @at("/around/{state}")
+    def around(
+        self,
+        state: str,
+        depth: Annotated[int, Meta(ge=0, le=16)] = 2,
+        limit: Annotated[int, Meta(ge=1, le=_DRAWN_STATES)] = 200,
+        actions: Text = "",
+    ) -> Answer:
+        """Draw the states around a state."""
+        row = self.row(state)
+        return _draw(self, row, queries.around(self.view, row, depth, limit, _names(actions)))
+
+    @at("/find")
+    def find(self, where: Given, limit: Limit = 100) -> Answer:
+        """Find the states in which a predicate holds."""
+        view, predicate = self.view, parse(where)
+        rows = predicate.rows(view)
+        shown = labels_of({row: view.tree(row) for row in rows[:limit].tolist()})
+        refs = tuple(api.StateRef(view.id_of(row), label) for row, label in shown.items())
+        hints = () if len(rows) else tuple(predicate.unknown_names(view))
+        return api.Found(count=len(rows), shown=refs, hints=hints)
+
+    @at("/path")
+    def path(self, from_: Given, to: Text = "", where: Text = "", actions: Text = "") -> Answer:
+        """Find a shortest path to a state, or to the nearest one in which a predicate holds."""
+        view = self.view
+        if bool(to) == bool(where):
+            raise bad_request("a path needs to=STATE or where=EXPRESSION, and not both")
+        targets = [self.row(to)] if to else parse(where).rows(view).tolist()
+        if not targets:
+            hints = "".join(f"; {hint}" for hint in parse(where).unknown_names(view))
+            raise queries.NoPath(f"the predicate holds in no state of the graph{hints}")
+        sources = view.initial.tolist() if from_ == "initial" else [self.row(from_)]
+        hops = queries.shortest_path(view, sources, targets, _names(actions))
+        first = hops[0].source if hops else min({*sources} & {*targets})
+        trees = {row: view.tree(row) for row in (first, *(hop.target for hop in hops))}
+        labels = labels_of(trees)
+        return api.PathView(
+            start=api.StateRef(view.id_of(first), labels[first]),
+            hops=tuple(
+                api.Hop(
+                    edge=hop.edge,
+                    action=hop.action,
+                    source=view.id_of(hop.source),
+                    target=view.id_of(hop.target),
+                    target_label=labels[hop.target],
+                    words=edge_words(trees[hop.source], trees[hop.target], hop.action),
+                )
+                for hop in hops
+            ),
+        )
+
+    @at("/project")
+    def project(self, by: Given, colour: Text = "", actions: Text = "") -> Answer:
+        """Project the graph onto an expression."""
+        found = queries.project(self.view, by, _names(actions), limit=_QUOTIENT_NODES)
+        values, shares = _shares(self, found, colour)
+        # Long names are shortened; a number distinguishes two with the same beginning.
+        keys = [shortened(label, _KEY_CHARS) for label in found.labels]
+        keys = [key if keys.count(key) == 1 else f"{key} #{k}" for k, key in enumerate(keys)]
+        marks = {
+            "initial": self.view.initial,
+            "terminal": np.flatnonzero(self.terminal).astype(np.int32),
+            "violating": self.view.violating,
+        }
+        counted = {name: _counts(found, rows).tolist() for name, rows in marks.items()}
+        shown, cut = found.edges[:_DRAWN_EDGES], found.edges[_DRAWN_EDGES:]
+        return api.Projection(
+            values=values,
+            nodes=tuple(
+                api.QuotientNode(
+                    key=key,
+                    count=int(found.counts[k]),
+                    **{name: counts[k] for name, counts in counted.items()},
+                    example=self.view.id_of(int(found.examples[k])),
+                    shares=tuple(shares[k].tolist()),
+                )
+                for k, key in enumerate(keys)
+            ),
+            edges=tuple(
+                api.QuotientEdge(
+                    source=keys[one.source],
+                    target=keys[one.target],
+                    action=one.action,
+                    count=one.count,
+                )
+                for one in shown
+            ),
+            left_out=api.LeftOut(
+                states=found.left_out_states,
+                edges=found.left_out_edges + sum(one.count for one in cut),
+            ),
+            left_out_classes=found.left_out_classes,
+        )
+
+
+def _names(actions: str) -> tuple[str, ...] | None:
+    """Give the names in a list separated by commas; None for an empty one: all actions."""
+    return tuple(one for one in actions.split(",") if one) or None
 
 
 def _enabled(tree: Tree, counts: dict[str, int]) -> dict[str, int]:
@@ -353,155 +459,6 @@ def _node(
         election_state=election if isinstance(election, str) else msgspec.UNSET,
         sign=sign,
     )
-
-
-_COLOURS: Final = 8
-"""Most values with their own colour: people cannot distinguish more."""
-_KEY_CHARS: Final = 200
-"""Longest name of a node of a projection; it is short because every edge repeats it."""
-
-
-class GraphRoutes:
-    """Answers about the graphs of a store."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def _graph(self, arguments: Arguments) -> OpenGraph:
-        graph: OpenGraph = self._store.content("graph", arguments.part("graph"))
-        return graph
-
-    @at("/graph/{graph}")
-    def info(self, arguments: Arguments) -> Answer:
-        """Describe the graph."""
-        return self._graph(arguments).info(arguments.part("graph"))
-
-    @at("/graph/{graph}/state/{state}")
-    def state(self, arguments: Arguments) -> Answer:
-        """Describe one state."""
-        graph = self._graph(arguments)
-        return graph.state(
-            graph.row(arguments.part("state")), arguments.number("limit", 50, LISTED)
-        )
-
-    @at("/graph/{graph}/around/{state}")
-    def around(self, arguments: Arguments) -> Answer:
-        """Draw the states around a state."""
-        graph = self._graph(arguments)
-        row, actions = graph.row(arguments.part("state")), arguments.names("actions")
-        depth = arguments.number("depth", 2, _DEPTH)
-        limit = arguments.number("limit", 200, _DRAWN_STATES, 1)
-        return _draw(graph, row, queries.around(graph.view, row, depth, limit, actions or None))
-
-    @at("/graph/{graph}/find")
-    def find(self, arguments: Arguments) -> Answer:
-        """Find the states in which a predicate holds."""
-        graph = self._graph(arguments)
-        view = graph.view
-        predicate = parse(arguments.required("where"))
-        rows = predicate.rows(view)
-        first = rows[: arguments.number("limit", 100, LISTED)].tolist()
-        shown = labels_of({row: view.tree(row) for row in first})
-        refs = tuple(api.StateRef(view.id_of(row), label) for row, label in shown.items())
-        hints = () if len(rows) else tuple(predicate.unknown_names(view))
-        return api.Found(count=len(rows), shown=refs, hints=hints)
-
-    @at("/graph/{graph}/path")
-    def path(self, arguments: Arguments) -> Answer:
-        """Find a shortest path."""
-        graph = self._graph(arguments)
-        view = graph.view
-        hops, first = _path(
-            graph,
-            arguments.required("from"),
-            arguments.text("to"),
-            arguments.text("where"),
-            arguments.names("actions"),
-        )
-        trees = {row: view.tree(row) for row in (first, *(hop.target for hop in hops))}
-        labels = labels_of(trees)
-        return api.PathView(
-            start=api.StateRef(view.id_of(first), labels[first]),
-            hops=tuple(
-                api.Hop(
-                    edge=hop.edge,
-                    action=hop.action,
-                    source=view.id_of(hop.source),
-                    target=view.id_of(hop.target),
-                    target_label=labels[hop.target],
-                    words=edge_words(trees[hop.source], trees[hop.target], hop.action),
-                )
-                for hop in hops
-            ),
-        )
-
-    @at("/graph/{graph}/project")
-    def project(self, arguments: Arguments) -> Answer:
-        """Project the graph onto an expression."""
-        graph, by = self._graph(arguments), arguments.required("by")
-        actions = arguments.names("actions")
-        found = queries.project(graph.view, by, actions or None, limit=_QUOTIENT_NODES)
-        values, shares = _shares(graph, found, arguments.text("colour"))
-        # Long names are shortened; a number distinguishes two with the same beginning.
-        keys = [shortened(label, _KEY_CHARS) for label in found.labels]
-        keys = [key if keys.count(key) == 1 else f"{key} #{k}" for k, key in enumerate(keys)]
-        marks = {
-            "initial": graph.view.initial,
-            "terminal": np.flatnonzero(graph.terminal).astype(np.int32),
-            "violating": graph.view.violating,
-        }
-        counted = {name: _counts(found, rows).tolist() for name, rows in marks.items()}
-        shown, cut = found.edges[:_DRAWN_EDGES], found.edges[_DRAWN_EDGES:]
-        return api.Projection(
-            values=values,
-            nodes=tuple(
-                api.QuotientNode(
-                    key=key,
-                    count=int(found.counts[k]),
-                    **{name: counts[k] for name, counts in counted.items()},
-                    example=graph.view.id_of(int(found.examples[k])),
-                    shares=tuple(shares[k].tolist()),
-                )
-                for k, key in enumerate(keys)
-            ),
-            edges=tuple(
-                api.QuotientEdge(
-                    source=keys[one.source],
-                    target=keys[one.target],
-                    action=one.action,
-                    count=one.count,
-                )
-                for one in shown
-            ),
-            left_out=api.LeftOut(
-                states=found.left_out_states,
-                edges=found.left_out_edges + sum(one.count for one in cut),
-            ),
-            left_out_classes=found.left_out_classes,
-        )
-
-
-def _path(
-    graph: OpenGraph, start: str, end: str, where: str, actions: Collection[str]
-) -> tuple[Sequence[queries.Hop], int]:
-    """Find a shortest path to a state, or to the nearest one in which a predicate holds.
-
-    The second value is the state in which the path begins.
-    """
-    if bool(end) == bool(where):
-        raise bad_request("a path needs to=STATE or where=EXPRESSION, and not both")
-    targets: NDArray[np.int32] = (
-        np.array([graph.row(end)], dtype=np.int32) if end else parse(where).rows(graph.view)
-    )
-    if not len(targets):
-        hints = "".join(f"; {hint}" for hint in parse(where).unknown_names(graph.view))
-        raise queries.NoPath(f"the predicate holds in no state of the graph{hints}")
-    sources = (
-        graph.view.initial if start == "initial" else np.array([graph.row(start)], dtype=np.int32)
-    )
-    hops = queries.shortest_path(graph.view, sources.tolist(), targets.tolist(), actions or None)
-    first = hops[0].source if hops else int(np.intersect1d(sources, targets)[0])
-    return hops, first
 
 
 def _counts(found: queries.Quotient, rows: Rows) -> NDArray[np.int64]:

@@ -155,13 +155,9 @@ class Opener:
 
     def _report_source(self, folder: Path) -> Source:
         """Give the source of a report, through which its runs are opened."""
-        content = Lazy(lambda: OpenReport(folder))
-
-        def inner(number: int) -> Source | None:
-            place = content.get().run_at(number)
-            return None if place is None else self._source_of(*place)
-
-        return Source("report", folder.resolve().name, shown(folder), folder, content, inner=inner)
+        content = Lazy(lambda: OpenReport(folder, self._source_of))
+        title, inner = folder.resolve().name, lambda number: content.get().run_at(number)
+        return Source("report", title, shown(folder), folder, content, inner=inner)
 
     def _aeron_source(self, logs: Path) -> Source:
         """Give the source of a run that is imported from event logs at the first request."""

@@ -1,28 +1,23 @@
 """Questions of the page and their answers, within limits: arguments, refusals, answers as JSON.
 
-A question is a route; the decorator `at` marks the method that answers it. Its arguments are
-checked. A `Refusal` becomes the answer to a request that cannot be answered. Texts and trees of an
-answer are shortened. A limit with one user is beside that user.
+A question is a route; the decorator `at` marks the method that answers it. The parameters of the
+method are the arguments of the question: parts of its path, and of its query. A `Refusal` becomes
+the answer to a request that cannot be answered. Texts and trees of an answer are shortened. A limit
+with one user is beside that user.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar
-from urllib.parse import parse_qsl
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta
 from starlette.responses import Response
-from starlette.types import Scope
 
 from canvass.browser.api import Failure, Problem
 from canvass.cluster.messages import Record
-
-QUERY_CHARS: Final = 4096
-"""Longest expression: people write a few hundred characters at most."""
-VALUE_CHARS: Final = 512
-"""Longest other value in a request: the longest that the page sends is a list of all actions."""
 
 TEXT_CHARS: Final = 4096
 """Longest text in an answer: lines of the spec and messages have fewer characters."""
@@ -32,6 +27,13 @@ TREE_ITEMS: Final = 2000
 TREE_DEPTH: Final = 48
 
 LISTED: Final = 1000
+
+Number = Annotated[int, Meta(ge=0, lt=1 << 31)]
+Limit = Annotated[int, Meta(ge=1, le=LISTED)]
+Text = Annotated[str, Meta(max_length=4096)]
+"""An expression, or the names of actions or steps: people write a few hundred characters."""
+Given = Annotated[str, Meta(min_length=1, max_length=4096)]
+"""A text that must not be empty."""
 
 
 def shortened(text: str, limit: int = TEXT_CHARS) -> str:
@@ -93,10 +95,6 @@ def _shortened(value: Any) -> Any:
     return list(map(_shortened, value)) if isinstance(value, (list, tuple)) else value
 
 
-_NUMBER: Final = re.compile(r"\d{1,15}", re.ASCII)
-_LONG: Final = frozenset({"where", "by", "colour", "actions", "path", "watch"})
-
-
 class Refusal(Exception):
     """The error that answers a request.
 
@@ -131,98 +129,13 @@ def bad_request(message: str) -> Refusal:
     return Refusal(400, "bad-request", message)
 
 
-class Arguments:
-    """The arguments of one request.
-
-    Parameters
-    ----------
-    scope
-        The ASGI scope of the request, with the parts of its path.
-
-    Raises
-    ------
-    Refusal
-        If the query cannot be read, or has a value that is too long.
-    """
-
-    def __init__(self, scope: Scope) -> None:
-        self._path: dict[str, str] = scope.get("path_params", {})
-        try:
-            query = scope["query_string"].decode("ascii")
-            self._query: dict[str, str] = dict(
-                parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=32)
-            )
-        except ValueError:
-            raise bad_request("the query cannot be read") from None
-        for name, value in (*self._path.items(), *self._query.items()):
-            limit = QUERY_CHARS if name in _LONG else VALUE_CHARS
-            if len(value) > limit:
-                raise bad_request(f"{name} is longer than {limit} characters")
-
-    def part(self, name: str) -> str:
-        """Give a part of the path."""
-        return self._path[name]
-
-    @property
-    def place(self) -> tuple[Any, str]:
-        """The kind and the id of the source: the name and the value of the path's first part."""
-        return next(iter(self._path.items()))
-
-    def number_in_path(self, name: str) -> int:
-        """Give a number of the path.
-
-        Raises
-        ------
-        Refusal
-            If that part is no number.
-        """
-        return _number(name, self._path[name])
-
-    def text(self, name: str) -> str:
-        """Give an argument, or an empty text without it."""
-        return self._query.get(name, "")
-
-    def required(self, name: str) -> str:
-        """Give an argument that must not be empty.
-
-        Raises
-        ------
-        Refusal
-            If it is missing or empty.
-        """
-        if not self._query.get(name):
-            raise bad_request(f"the query needs {name}=")
-        return self._query[name]
-
-    def number(self, name: str, default: int, most: int, least: int = 0) -> int:
-        """Give a number of the query, or ``default`` without it.
-
-        Raises
-        ------
-        Refusal
-            If it is no number, or not from ``least`` to ``most``.
-        """
-        if name not in self._query:
-            return default
-        value = _number(name, self._query[name])
-        if not least <= value <= most:
-            raise bad_request(f"{name} is from {least} to {most}")
-        return value
-
-    def names(self, name: str) -> tuple[str, ...]:
-        """Give the distinct names of a list separated by commas."""
-        return tuple(dict.fromkeys(one for one in self.text(name).split(",") if one))
-
-
 Answer: TypeAlias = Record | Response
-Ask: TypeAlias = Callable[[Arguments], Answer]
-
-
-Method = TypeVar("Method", bound=Callable[..., Answer])
+Ask: TypeAlias = Callable[..., Answer]
+Method = TypeVar("Method", bound=Ask)
 
 
 def at(*paths: str) -> Callable[[Method], Method]:
-    """Mark a method as the answer to questions: paths below ``/api``, with parts in braces."""
+    """Mark a method as the answer to questions: paths with parts in braces."""
 
     def marked(method: Method) -> Method:
         method.paths = paths  # type: ignore[attr-defined]
@@ -231,13 +144,30 @@ def at(*paths: str) -> Callable[[Method], Method]:
     return marked
 
 
-def questions_of(*answering: object) -> dict[str, Ask]:
-    """Give the methods that `at` marks, by their paths."""
-    methods = [getattr(one, name) for one in answering for name in dir(type(one))]
-    return {path: one for one in methods for path in getattr(one, "paths", ())}
+def questions_of(answering: object) -> Iterator[tuple[str, Ask]]:
+    """Give the methods of an object, or of a class, that `at` marks, with their paths."""
+    for name in dir(answering):
+        method = getattr(answering, name)
+        yield from ((path, method) for path in getattr(method, "paths", ()))
 
 
-def _number(name: str, text: str) -> int:
-    if not _NUMBER.fullmatch(text):
-        raise bad_request(f"{name} is a number")
-    return int(text)
+def arguments_of(ask: Callable[..., object]) -> Callable[[dict[str, str]], dict[str, Any]]:
+    """Give a function that makes the arguments of ``ask`` of the texts of a request.
+
+    The function raises a Refusal if an argument is missing, or not what its parameter accepts.
+    """
+    parameters = inspect.signature(ask, eval_str=True).parameters.values()
+    fields = [
+        (one.name, one.annotation, *([] if one.default is one.empty else [one.default]))
+        for one in parameters
+        if one.name != "self"
+    ]
+    form = msgspec.defstruct("Arguments", fields, rename={"from_": "from"}, kw_only=True)
+
+    def made(texts: dict[str, str]) -> dict[str, Any]:
+        try:
+            return msgspec.structs.asdict(msgspec.convert(texts, form, strict=False))
+        except msgspec.ValidationError as error:
+            raise bad_request(str(error).replace("`$.", "`")) from None
+
+    return made

@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -340,8 +340,8 @@ _KEPT_OF_MEMBER: Final = [
 """The fields that decide whether two steps of one action are alike: all but positions."""
 MAX_PARTS: Final = 5000
 """Most segments, and most marks: more would each be narrower than a pixel."""
-FOLDS: Final = ("alike", "events")
-"""Ways to draw fewer events: one box for similar steps in a row, or no routine steps."""
+Fold = Literal["", "alike", "events"]
+"""Which events to draw: all; one box for similar steps in a row; no routine steps."""
 
 
 class When(NamedTuple):
@@ -439,7 +439,7 @@ class OpenRun:
         count: int,
         marks: dict[int, str],
         *,
-        show: str = "",
+        show: Fold = "",
         start: int | None = None,
         around: int | None = None,
         part: range | None = None,
@@ -453,7 +453,7 @@ class OpenRun:
         marks
             Names of divergences, by rows.
         show
-            Empty to draw all events, else one of `FOLDS`.
+            Which events to draw.
         start
             The first event to draw, counted among the drawn ones.
         around

@@ -10,9 +10,8 @@ from __future__ import annotations
 import gzip
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, get_args
 
 import msgspec
 import numpy as np
@@ -22,9 +21,9 @@ from starlette.responses import Response
 from canvass.browser import api
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.questions import Refusal, bad_request, encoded
-from canvass.browser.runs import FOLDS, OpenRun, timeline_of
+from canvass.browser.runs import Fold, OpenRun
 from canvass.browser.sources import Store
-from canvass.browser.verdicts import RunSource, hazard_page, marks_of
+from canvass.browser.verdicts import RunSource, hazard_page
 from canvass.conformance.findings import DivergenceClass
 
 MAX_EVENTS: Final = 50_000
@@ -32,21 +31,12 @@ MAX_EVENTS: Final = 50_000
 AROUND: Final = 2_000
 """The number of events in a file that shows only a part of a run."""
 
-HTML: Final = "text/html; charset=utf-8"
 _STYLE: Final = '<link rel="stylesheet" href="/assets/app.css">'
 _SCRIPT: Final = '<script src="/assets/app.js" defer></script>'
 """The elements of ``index.html`` that load style and script from the server."""
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 Answers: TypeAlias = Iterable[tuple[str, msgspec.Struct]]
 """Pairs of an address below ``/api`` and the server's answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageFile:
-    """A file of the page."""
-
-    content: bytes
-    media_type: str
 
 
 def attachment(content: bytes, name: str, media_type: str) -> Response:
@@ -56,7 +46,7 @@ def attachment(content: bytes, name: str, media_type: str) -> Response:
 
 
 def saved_page(
-    store: Store, files: Mapping[str, PageFile], name: str, around: int | None = None
+    store: Store, files: Mapping[str, bytes], name: str, around: int | None = None
 ) -> bytes:
     """Write the page of a source with its answers.
 
@@ -86,7 +76,7 @@ def saved_page(
     return write_page(files, shown, given)
 
 
-def write_page(files: Mapping[str, PageFile], source: api.SourceInfo, given: Answers) -> bytes:
+def write_page(files: Mapping[str, bytes], source: api.SourceInfo, given: Answers) -> bytes:
     """Write the page with answers.
 
     Parameters
@@ -103,7 +93,7 @@ def write_page(files: Mapping[str, PageFile], source: api.SourceInfo, given: Ans
     answers = {f"/api/{path}": msgspec.Raw(encoded(answer)) for path, answer in found}
     packed = b64encode(gzip.compress(msgspec.json.encode(answers), mtime=0)).decode()
     page, style, script = (
-        files[one].content.decode() for one in ("/", "/assets/app.css", "/assets/app.js")
+        files[one].decode() for one in ("/", "/assets/app.css", "/assets/app.js")
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><style>{style}</style>'
     kept = f'<script type="application/octet-stream" id="answers">{packed}</script>'
@@ -127,7 +117,6 @@ def _of_run(store: Store, name: str, around: int | None) -> Answers:
         start = max(0, min(around - AROUND // 2, opened.total - AROUND))
         part = part[start : start + AROUND]
         view = replace(view, part=api.RunPart(part.start, around, part.stop))
-    marks = marks_of(opened, run.checked.verdict)
     yield base, view
     try:
         explanation = run.explanation()
@@ -137,10 +126,11 @@ def _of_run(store: Store, name: str, around: int | None) -> Answers:
         pass  # A run of a data set has no explanation.
     hazards |= set(() if view.divergence is None else view.divergence.hazards)
     yield from ((f"hazard/{one}", hazard_page(one)) for one in sorted(hazards))
-    yield f"{base}/timeline", timeline_of(opened, marks)
-    for show in ("", *FOLDS):
+    yield f"{base}/timeline", run.timeline()
+    for show in get_args(Fold):
         query = f"?show={show}" if show else ""
-        yield f"{base}/lanes{query}", opened.window(len(part), marks, show=show, start=0, part=part)
+        lanes = opened.window(len(part), run.marks, show=show, start=0, part=part)
+        yield f"{base}/lanes{query}", lanes
     columns, numbers = opened.loaded.columns, {*part, *_of_story(opened, view)}
     # The steps of one member follow each other: similar neighbours compress well.
     rows = (opened.lanes.rows[number] for number in sorted(numbers))

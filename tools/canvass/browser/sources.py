@@ -139,7 +139,7 @@ class Store:
                     self._derived.popitem(last=False)
         return found
 
-    def content(self, kind: Kind, source_id: str) -> Any:
+    def content(self, kind: Kind, source: str) -> Any:
         """Give the content of a source.
 
         Raises
@@ -147,9 +147,9 @@ class Store:
         Refusal
             If no source of that kind has the id, or it cannot be read.
         """
-        source = self.get(kind, source_id)
+        found = self.get(kind, source)
         try:
-            return source.content.get()
+            return found.content.get()
         except Refusal:
             raise
         except Exception as error:

@@ -28,9 +28,18 @@ from msgspec.json import decode, encode
 from canvass.browser import api
 from canvass.browser.graphs import MemberSteps, OpenGraph
 from canvass.browser.memory import in_own_process
-from canvass.browser.questions import Refusal, not_found
-from canvass.browser.run_find import RunStates
-from canvass.browser.runs import OpenRun
+from canvass.browser.questions import (
+    Answer,
+    Limit,
+    Number,
+    Refusal,
+    Text,
+    at,
+    bad_request,
+    not_found,
+)
+from canvass.browser.run_find import RunStates, find_in_run, next_change
+from canvass.browser.runs import Fold, OpenRun, timeline_of
 from canvass.browser.sources import Lazy, Store
 from canvass.cluster.messages import Message, Vote, wire_name
 from canvass.conformance.diagnose import Difference, RefusedStep
@@ -313,16 +322,6 @@ def _divergence_of(opened: OpenRun, case: Case) -> api.FirstDivergence:
     )
 
 
-def marks_of(opened: OpenRun, verdict: RunVerdict | None) -> dict[int, str]:
-    """Give the name of the divergence for each row at which a run diverges."""
-    found: dict[int, str] = {}
-    for one in () if verdict is None else verdict.divergences:
-        row = opened.lanes.row_of(one.member, one.step)
-        if row is not None:
-            found.setdefault(row, one.name)
-    return found
-
-
 class RunSource:
     """An opened run; its check begins when it is opened.
 
@@ -365,7 +364,8 @@ class RunSource:
                     return name, graph, graph.steps
         return None
 
-    def view(self, source_id: str) -> api.RunView:
+    @at("")
+    def view(self, source: str) -> api.RunView:
         """Describe the run, with its verdict if it is checked."""
         run, checked = self.opened.run, self.checked
         verdict = checked.verdict
@@ -374,7 +374,7 @@ class RunSource:
             note = problem_of(verdict)
         case, releases = checked.case, releases_of_run(run)
         return api.RunView(
-            id=source_id,
+            id=source,
             run_id=run.run_id,
             title=self.title,
             revision=run.revision,
@@ -391,6 +391,51 @@ class RunSource:
             events=self.opened.total,
         )
 
+    @at("/lanes")
+    def lanes(
+        self,
+        show: Fold = "",
+        from_: Number | None = None,
+        around: Number | None = None,
+        count: Limit = 200,
+    ) -> Answer:
+        """Draw a window of the events, by default from the first one on."""
+        if around is not None:
+            self.check_number(around)
+        elif from_ is None:
+            from_ = 0
+        return self.opened.window(count, self.marks, show=show, start=from_, around=around)
+
+    @at("/members")
+    def members(self, at: Number = 0) -> Answer:
+        """Give the states of all members after an event."""
+        self.check_number(at)
+        return self.opened.members_at(at)
+
+    @at("/find")
+    def find(self, where: Text = "", limit: Limit = 100) -> Answer:
+        """Find the events after which a predicate holds."""
+        return find_in_run(self.opened, self.states.get(), where, limit)
+
+    @at("/change")
+    def change(self, field: Text, at: Number = 0, member: Number = 0) -> Answer:
+        """Find the next change of a field of a member."""
+        self.check_number(at)
+        if member >= self.opened.run.member_count:
+            raise not_found(f"the run has no member {member}")
+        return next_change(self.opened, field, member, at)
+
+    @at("/timeline")
+    def timeline(self) -> api.RunTimeline:
+        """Give election states, leaderships and marks of the whole run."""
+        return timeline_of(self.opened, self.marks)
+
+    def check_number(self, number: int) -> None:
+        """Refuse the number of an event that the run does not have."""
+        if number >= max(1, self.opened.total):
+            raise bad_request(f"the run has {self.opened.total:,} events")
+
+    @at("/explanation")
     def explanation(self) -> api.ExplanationView:
         """Explain what happened in the run, at the first call.
 
@@ -402,6 +447,16 @@ class RunSource:
         if not self.opened.path.is_dir():
             raise not_found("runs of a data set are not explained; open a run folder")
         return decode(self._explanation.get(), type=api.ExplanationView)
+
+    @property
+    def marks(self) -> dict[int, str]:
+        """The name of the divergence for each row at which the run diverges."""
+        verdict, found = self.checked.verdict, dict[int, str]()
+        for one in () if verdict is None else verdict.divergences:
+            row = self.opened.lanes.row_of(one.member, one.step)
+            if row is not None:
+                found.setdefault(row, one.name)
+        return found
 
     def wrong_at(self, member: int, step: int) -> str:
         """Give the divergences at a step, in words; empty if there are none.

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 import numpy as np
 
 from canvass.browser import api
 from canvass.browser.choices import (
-    Cluster,
     Start,
     choices,
+    copy_of,
     inputs_of,
     moment_after,
     moment_of,
@@ -39,16 +39,16 @@ from canvass.browser.labels import step_words
 from canvass.browser.questions import (
     LABEL_CHARS,
     Answer,
-    Arguments,
+    Number,
     Refusal,
+    Text,
     at,
     bad_request,
     shortened,
 )
-from canvass.browser.runs import OpenRun
-from canvass.browser.saved_page import HTML, PageFile, attachment, write_page
+from canvass.browser.saved_page import attachment
 from canvass.browser.sources import Lazy, Source, Store
-from canvass.browser.tried_exports import recorded, scenario, script
+from canvass.browser.tried_script import script
 from canvass.browser.verdicts import RunSource
 from canvass.cluster.duty_cycle import EVENT_LENGTH
 from canvass.cluster.member import Input, ModuleState
@@ -129,7 +129,7 @@ class TlcQuestions:
         return api.TlcAnswer(found_text(found), found.states, kept, pending=False)
 
 
-_BASE: Final = "/what-if/{kind}/{source}/{at}"
+StartKind = Literal["counterexample", "graph", "run"]
 _MOST_CHANGES: Final = 3
 _READ: Final = re.compile(r"\b([sx])\.(\w+)")
 """A field of the state or the input in a part of a guard."""
@@ -176,15 +176,19 @@ def _value(tree: Any) -> Any:
     return tuple(map(_value, tree)) if isinstance(tree, list | tuple) else tree
 
 
-class WhatIfRoutes:
-    """Answers about steps that were not taken."""
+class WhatIf:
+    """Finds the starts of paths among the sources of a store."""
 
-    def __init__(self, store: Store, files: Mapping[str, PageFile]) -> None:
-        self._store, self._files = store, files
+    def __init__(self, store: Store) -> None:
+        self._store, self._tlc = store, TlcQuestions(store)
         self._start = lru_cache(maxsize=16)(self._find_start)
-        self._tlc = TlcQuestions(store)
 
-    def _find_start(self, kind: str, name: str, at: str) -> Start:
+    def tried(self, kind: StartKind, source: str, at: str, path: Text = "") -> Tried:
+        """Take the steps of a path from an event or a state."""
+        names = path.split(",") if path else ()
+        return Tried(self._start(kind, source, at), names, self._tlc)
+
+    def _find_start(self, kind: StartKind, name: str, at: str) -> Start:
         if kind == "graph":
             graph: OpenGraph = self._store.content("graph", name)
             tree = graph.view.tree(graph.row(at))
@@ -198,80 +202,79 @@ class WhatIfRoutes:
             if int(at) >= len(found.states):
                 raise bad_request(f"the counterexample has {len(found.states)} states")
             return _of_state(found.states[int(at)], found.title, f"state {int(at) + 1}")
-        if kind != "run":
-            raise bad_request("kind is one of: counterexample, graph, run")
         run: RunSource = self._store.content("run", name)
-        if int(at) >= run.opened.total:
-            raise bad_request(f"the run has {run.opened.total:,} events")
+        run.check_number(int(at))
         try:
             (moment,) = run.moments.get().moments([int(at)])
         except (UnknownState, ValueError) as error:
             raise bad_request(f"the state of the cluster is not known here: {error}") from None
         return Start(moment, f"event {int(at) + 1:,}", EVENT_LENGTH)
 
-    def _asked(self, arguments: Arguments) -> tuple[Start, Sequence[str]]:
-        place = (arguments.part(name) for name in ("kind", "source", "at"))
-        path = arguments.text("path")
-        return self._start(*place), tuple(path.split(",")) if path else ()
 
-    @at(_BASE)
-    def what_if(self, arguments: Arguments) -> Answer:
-        """Take a path, and list the steps that may come next."""
-        start, path = self._asked(arguments)
-        behaviour, world = self._behaviour(start, path)
-        rules, watched = start.moment.rules, arguments.text("watch")
-        return api.WhatIf(
-            behaviour=behaviour.view(arguments.part("source")),
-            rules=f"revision {'hardened' if rules.hardening else rules.revision}",
-            choices=tuple(_listed(world, behaviour.states[-1])),
-            actions=ACTION_NAMES,
-            values=_values_of(behaviour.states, watched) if watched else (),
-        )
+class Tried:
+    """Steps that are tried from a start, and the questions about them.
 
-    def _behaviour(self, start: Start, path: Sequence[str]) -> tuple[Counterexample, Cluster]:
-        world = start.cluster()
-        states, actions = [tree_of(world)], [""]
-        for choice in walk(world, path):
-            states.append(tree_of(world))
-            actions.append(title_of(choice))
-        found = Counterexample(
-            title=f"What if, after {start.title}",
+    Parameters
+    ----------
+    path
+        The names of the steps.
+
+    Raises
+    ------
+    Refusal
+        If a step is not possible at its place in the path.
+    """
+
+    def __init__(self, start: Start, path: Sequence[str], tlc: TlcQuestions) -> None:
+        self._start, self._path, self._tlc = start, path, tlc
+        self._world = start.cluster()
+        self._states, self._actions = [tree_of(self._world)], [""]
+        for choice in walk(self._world, path):
+            self._states.append(tree_of(self._world))
+            self._actions.append(title_of(choice))
+
+    def behaviour(self) -> Counterexample:
+        """Give the states from the start on."""
+        return Counterexample(
+            title=f"What if, after {self._start.title}",
             claim="",
             explanation=(),
             loop=None,
             stuttering=False,
-            actions=tuple(actions),
-            states=tuple(states),
+            actions=tuple(self._actions),
+            states=tuple(self._states),
         )
-        return found, world
 
-    @at(f"{_BASE}/why-not")
-    def why_not(self, arguments: Arguments) -> Answer:
+    @at("")
+    def what_if(self, source: str, watch: Text = "") -> Answer:
+        """Show the steps, and list those that may come next."""
+        rules = self._world.rules
+        return api.WhatIf(
+            behaviour=self.behaviour().view(source),
+            rules=f"revision {'hardened' if rules.hardening else rules.revision}",
+            choices=tuple(_listed(self._world, self._states[-1])),
+            actions=ACTION_NAMES,
+            values=_values_of(self._states, watch) if watch else (),
+        )
+
+    @at("/why-not")
+    def why_not(self, action: Action, member: Number = 0) -> Answer:
         """Explain why a member cannot take an action."""
-        start, path = self._asked(arguments)
-        world = start.cluster()
-        for _ in walk(world, path):
-            pass
-        member = arguments.number("member", 0, world.rules.member_count - 1)
-        name = arguments.required("action")
-        if name not in ACTION_NAMES:
-            raise bad_request(f"there is no action {name}")
-        return why_not(world, member, Action(name))
+        if member >= self._world.rules.member_count:
+            raise bad_request(f"there is no member {member}")
+        return why_not(self._world, member, action)
 
-    @at(f"{_BASE}/nearest")
-    def nearest(self, arguments: Arguments) -> Answer:
-        """Search for the nearest loss of a committed entry from the end of a path."""
-        start, path = self._asked(arguments)
-        world = start.cluster()
-        label = start.title + "".join(f", {title_of(choice)}" for choice in walk(world, path))
-        moment = moment_after(start.moment, world, shortened(label, LABEL_CHARS))
+    @at("/nearest")
+    def nearest(self) -> Answer:
+        """Search for the nearest loss of a committed entry from the end of the path."""
+        label = ", ".join((self._start.title, *self._actions[1:]))
+        moment = moment_after(self._start.moment, self._world, shortened(label, LABEL_CHARS))
         return self._tlc.ask(moment, lambda: self._tlc.nearest(moment))
 
-    @at(f"{_BASE}/confirmed")
-    def confirmed(self, arguments: Arguments) -> Answer:
-        """Let TLC take the steps of a path."""
-        start, path = self._asked(arguments)
-        asked = script(start, path)
+    @at("/confirmed")
+    def confirmed(self) -> Answer:
+        """Let TLC take the steps."""
+        asked = script(self._start, self._path)
 
         def confirm() -> api.TlcAnswer:
             result = asked.played(_SECONDS)
@@ -279,39 +282,11 @@ class WhatIfRoutes:
 
         return self._tlc.ask((asked.module, asked.config.text()), confirm)
 
-    @at(f"{_BASE}/script")
-    def script(self, arguments: Arguments) -> Answer:
-        """Write a path as a script of the spec."""
-        start, path = self._asked(arguments)
-        return attachment(script(start, path).zipped(), "what-if.zip", "application/zip")
-
-    @at(f"{_BASE}/trace")
-    def trace(self, arguments: Arguments) -> Answer:
-        """Write the events of a run up to the start, and the tried steps, as a data set."""
-        content = recorded(*self._of_run(arguments))
-        return attachment(content, "what-if.parquet", "application/vnd.apache.parquet")
-
-    @at(f"{_BASE}/scenario")
-    def scenario(self, arguments: Arguments) -> Answer:
-        """Write the events of a run up to the start, and the tried steps, as a scenario."""
-        content = scenario(*self._of_run(arguments))
-        return attachment(content, "what-if.txt", "text/plain; charset=utf-8")
-
-    def _of_run(self, arguments: Arguments) -> tuple[OpenRun, int, Start, Sequence[str]]:
-        start, path = self._asked(arguments)
-        if arguments.part("kind") != "run":
-            raise bad_request("only what follows an event of a run is kept so")
-        run: RunSource = self._store.content("run", arguments.part("source"))
-        return run.opened, int(arguments.part("at")), start, path
-
-    @at(f"{_BASE}/page")
-    def page(self, arguments: Arguments) -> Answer:
-        """Write the page of the tried steps in one file."""
-        start, path = self._asked(arguments)
-        view = self._behaviour(start, path)[0].view("what-if")
-        source = api.SourceInfo(id="what-if", kind="counterexample", title=view.title, detail="")
-        content = write_page(self._files, source, [("counterexample/what-if", view)])
-        return attachment(content, "what-if.html", HTML)
+    @at("/script")
+    def script(self) -> Answer:
+        """Write the steps as a script of the spec."""
+        made = script(self._start, self._path)
+        return attachment(made.zipped(), "what-if.zip", "application/zip")
 
 
 def _of_state(tree: Tree, model: str, title: str) -> Start:
@@ -324,9 +299,9 @@ def _of_state(tree: Tree, model: str, title: str) -> Start:
         raise bad_request(f"not a state of Cluster.tla: {reason}") from None
 
 
-def _listed(world: Cluster, before: Tree) -> Iterator[api.StepChoice]:
+def _listed(world: World, before: Tree) -> Iterator[api.StepChoice]:
     for choice in choices(world).values():
-        later = world.copy()
+        later = copy_of(world)
         choice.take(later)
         after = tree_of(later)
         i = str(choice.member)

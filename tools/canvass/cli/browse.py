@@ -16,7 +16,6 @@ from canvass.cli.options import existing
 from canvass.cli.output import EXIT_INTERRUPTED, CommandError, Stages, complain, write_file
 
 if TYPE_CHECKING:
-    from canvass.browser.saved_page import PageFile
     from canvass.browser.sources import Store
 
 
@@ -127,7 +126,7 @@ def _serve(
     raise typer.Exit(EXIT_INTERRUPTED)  # Only an interrupt ends the server.
 
 
-def _save(store: Store, files: Mapping[str, PageFile], html: Path, around: str | None) -> None:
+def _save(store: Store, files: Mapping[str, bytes], html: Path, around: str | None) -> None:
     from canvass.browser.questions import Refusal
     from canvass.browser.saved_page import saved_page
     from canvass.cli.trace import row_named

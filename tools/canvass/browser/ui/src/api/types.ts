@@ -655,7 +655,7 @@ export interface ReportRun {
   readonly source: string;
   readonly run: string | null;
   readonly members: number | null;
-  readonly elections: number | null;
+  readonly electionCount: number | null;
   readonly withoutLeaderMs: number | null;
 }
 
@@ -682,7 +682,6 @@ export interface ReportView {
   readonly summary: Summary;
   readonly revisions: readonly string[];
   readonly examples: readonly (string | null)[];
-  readonly runs: ReportRuns;
 }
 
 /** A state of a counterexample. */

@@ -72,10 +72,6 @@ export function WhatIfPage({ source, rest, query }: Place) {
             files={[
               { title: "Page", about: "these steps in one file, which a colleague can walk through without canvass", path: apiPath([...place, "page"], { path: taken }) },
               ...(path.length > 0 ? [{ title: "Script", about: "these steps as a model with its configuration, for canvass check in the folder of the spec", path: apiPath([...place, "script"], { path: taken }) }] : []),
-              ...(source.kind === "run" ? [
-                { title: "Trace", about: "the run up to its event and these steps, for canvass verify", path: apiPath([...place, "trace"], { path: taken }) },
-                { title: "Scenario", about: "the same as commands, for tests/scenarios", path: apiPath([...place, "scenario"], { path: taken }) },
-              ] : []),
             ]}
           />
         </div>
