@@ -1,20 +1,13 @@
 ------------------------------ MODULE Cluster -------------------------------
-(***************************************************************************)
-(* The cluster: members that take the steps of Member.tla, the network     *)
-(* between them, and the contents of their logs.                           *)
-(*                                                                         *)
-(* A position counts entries here, and an entry is the term in which it    *)
-(* was written.  A term has one leader and one base, so term and position  *)
-(* identify the bytes.  The first entry of a term is its                   *)
-(* NewLeadershipTermEvent.                                                 *)
-(*                                                                         *)
-(* Time is left out: any deadline may pass at any moment, any periodic     *)
-(* message may be due, and a leader may have heard of any set of members.  *)
-(* The MC modules set bounds by redefining the operators under "Bounds"    *)
-(* below.                                                                  *)
-(*                                                                         *)
-(* Start reading at Next.                                                  *)
-(***************************************************************************)
+\* The cluster: members that take the steps of Member.tla, the network between them, and the
+\* contents of their logs. Start reading at Next.
+\*
+\* A position counts entries here, and an entry is the term in which it was written. A term has one
+\* leader and one base, so term and position identify the bytes. The first entry of a term is its
+\* NewLeadershipTermEvent.
+\*
+\* Time is left out: any deadline may pass at any moment, any periodic message may be due, and a
+\* leader may have heard of any set of members.
 EXTENDS Network
 
 VARIABLES
@@ -25,9 +18,7 @@ VARIABLES
 
 vars == <<member, channel, log, hist>>
 
-(***************************************************************************)
-(* Bounds, redefined by the MC modules.  Here nothing is bounded.          *)
-(***************************************************************************)
+\* Bounds, redefined by the MC modules. Here nothing is bounded.
 BoundTerm(i, term) == TRUE         \* may this member open this candidate term?
 BoundInterval(i) == TRUE           \* may this member repeat its periodic message now?
 BoundAppend(position) == TRUE      \* may a leader write up to here?
@@ -46,20 +37,14 @@ BoundRecord(i) == TRUE             \* may the archive of this member record now?
 Urgent(i) == FALSE                 \* has this member an internal step that must come first?
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The cluster as one value, [member, channel, log, hist].  The operators  *)
-(* below take such a value c, so that Script.tla can use them, too.        *)
-(***************************************************************************)
+\* The cluster as one value, [member, channel, log, hist]. The operators below take such a value c,
+\* so that Script.tla can use them, too.
 Now == [member |-> member, channel |-> channel, log |-> log, hist |-> hist]
-
 Starts(c) == member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
-
 Becomes(c) == member' = c.member /\ channel' = c.channel /\ log' = c.log /\ hist' = c.hist
 
-(***************************************************************************)
-(* The stream of leader j: its recorded log, then the entries that it has  *)
-(* written and not yet recorded.  All of these are of its own term.        *)
-(***************************************************************************)
+\* The stream of leader j: its recorded log, then the entries, all of its own term, that it has
+\* written and not yet recorded.
 StreamEntry(c, j, k) ==
     IF k <= Len(c.log[j]) THEN c.log[j][k] ELSE c.member[j].moduleLeadershipTermId
 
@@ -70,12 +55,9 @@ LeadsInTerm(s, term) ==
     /\ IF s.electionState = "CLOSED" THEN s.moduleLeadershipTermId = term
        ELSE s.leadershipTermId = term
 
-(***************************************************************************)
-(* NextEntry(c, i): the entry that the archive of member i may record      *)
-(* next, or -1.  It comes from a leader's own writing, from the leader's   *)
-(* stream or catch-up replay, or from a copy of an older term in the       *)
-(* leader's archive.                                                       *)
-(***************************************************************************)
+\* NextEntry: the entry that the archive of member i may record next, or -1. It comes from a
+\* leader's own writing, from the leader's stream or catch-up replay, or from a copy of an older
+\* term in the leader's archive.
 NextEntry(c, i) ==
     LET s       == c.member[i]
         j       == s.leaderMemberId
@@ -88,14 +70,9 @@ NextEntry(c, i) ==
           [] hears /\ k <= c.member[j].publicationPosition -> StreamEntry(c, j, k)
           [] OTHER -> -1
 
-(***************************************************************************)
-(* The archive of member i records one more entry.                         *)
-(***************************************************************************)
+\* The inputs of the steps that record one more entry, and that process one.
 Record1(c, i) == [NoInput EXCEPT !.position = c.member[i].recordedPosition + 1]
 
-(***************************************************************************)
-(* The next entry that member i's consensus module may process.            *)
-(***************************************************************************)
 IsTermEvent(c, i, k) == IF k = 1 THEN TRUE ELSE c.log[i][k - 1] # c.log[i][k]
 
 Consume1(c, i) ==
@@ -106,13 +83,10 @@ Consume1(c, i) ==
         ELSE [NoInput EXCEPT !.position = k]
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The history that the properties need: the leader of each term, the      *)
-(* votes, and the first entry that any member committed at each position.  *)
-(* The history never changes.  So a member that commits a different entry  *)
-(* is found (StateMachineSafety) even if all members that committed the    *)
-(* first one have restarted since.                                         *)
-(***************************************************************************)
+\* The history that the properties need: the leader of each term, the votes, and the first entry
+\* that any member committed at each position. It only grows. So a member that commits a different
+\* entry is found (StateMachineSafety) even if all members that committed the first one have
+\* restarted since.
 NoHistory == [leaders |-> {}, votes |-> {}, committed |-> <<>>]
 
 Remember(h, i, before, after, sends, logAfter) ==
@@ -131,10 +105,8 @@ LogAfter(c, i, after) ==
     LET k == after.recordedPosition
     IN  IF k <= Len(c.log[i]) THEN SubSeq(c.log[i], 1, k) ELSE Append(c.log[i], NextEntry(c, i))
 
-(***************************************************************************)
-(* Taken(c, i, A, x, ch): the clusters after member i has taken action A,  *)
-(* an operator; ch is the network without the message that it receives.    *)
-(***************************************************************************)
+\* Taken: the clusters after member i has taken action A; ch is the network without the message that
+\* it receives.
 Taken(c, i, A(_, _, _), x, ch) ==
     {LET entries == LogAfter(c, i, o.next)
      IN  [member  |-> [c.member EXCEPT ![i] = o.next],
@@ -143,10 +115,8 @@ Taken(c, i, A(_, _, _), x, ch) ==
           hist    |-> Remember(c.hist, i, c.member[i], o.next, o.sends, entries)] :
         o \in A(i, c.member[i], x)}
 
-(***************************************************************************)
-(* MayAct(i): no member has an urgent internal step, or member i is the    *)
-(* first one that has.  An MC module bounds the interleavings with it.     *)
-(***************************************************************************)
+\* MayAct: no member has an urgent internal step, or member i is the first one that has. An MC
+\* module bounds the interleavings with it.
 NoUrgency == \A j \in Members : ~Urgent(j)
 
 MayAct(i) ==
@@ -161,11 +131,8 @@ Tick(i, A(_, _, _), x) == Take(i, A, x, channel)
 
 Fail(i, A(_, _, _), x, ch) == Take(i, A, x, ch)    \* a crash, or an election that fails
 
-(***************************************************************************)
-(* The inputs from the clock: due messages, expired deadlines, and the     *)
-(* members that a leader has heard of.  Any of them is possible at any     *)
-(* moment.                                                                 *)
-(***************************************************************************)
+\* The inputs from the clock: due messages, expired deadlines, and the members that a leader has
+\* heard of.
 Interval(due)       == [NoInput EXCEPT !.interval = due]
 Timeout             == [NoInput EXCEPT !.timeout = TRUE]
 Due(i)              == IF BoundInterval(i) THEN BOOLEAN ELSE {FALSE}
@@ -178,9 +145,7 @@ ReadyInputs(i, ends) ==
         x \in LeaderTick(i), t \in (IF IsRev149 THEN BOOLEAN ELSE {FALSE}),
         k \in {k \in ends : k = NULL_POSITION \/ BoundAppend(k)}}
 
-(***************************************************************************)
-(* The inputs of a duty cycle that closes an election and may fail there.  *)
-(***************************************************************************)
+\* The inputs of a duty cycle that closes an election and may fail there.
 ClosingInputs(i) ==
     LET s == member[i]
     IN  CASE At(s, "LEADER_READY")   -> ReadyInputs(i, {s.publicationPosition + 1})
@@ -188,9 +153,7 @@ ClosingInputs(i) ==
           [] OTHER                   -> {}
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* Environment actions.                                                    *)
-(***************************************************************************)
+\* Environment actions.
 Lose(i, j) ==
     /\ channel[i][j] # <<>>
     /\ NoUrgency /\ BoundLoss(i, j)
@@ -203,14 +166,11 @@ RestartMember(i) ==
         /\ \/ Fail(i, Restart, NoInput, LoseAllTo(ended, i))
            \/ BoundLate(i) /\ Fail(i, Restart, NoInput, ended)
 
-(***************************************************************************)
-(* Messages.  The set of active members matters only to a leader that      *)
-(* answers with its quorum position.  Before its first own step a leader   *)
-(* may not be active itself.                                               *)
-(*                                                                         *)
-(* TLC unfolds an action that is one operator alone, and would name these  *)
-(* steps Arrive and Cycle: therefore the /\ before a single conjunct.      *)
-(***************************************************************************)
+\* Messages. The set of active members matters only to a leader that answers with its quorum
+\* position. Before its first own step a leader may not be active itself.
+\*
+\* TLC unfolds an action that is one operator alone, and would name these steps Arrive and Cycle:
+\* therefore the /\ before a single conjunct.
 MayArrive(i, j) ==    \* places in the channel: the first message of each process
     {k \in DOMAIN channel[i][j] : IF k = 1 THEN TRUE ELSE channel[i][j][k - 1] = PROCESS_END}
 
@@ -243,18 +203,13 @@ TakeOnTerminationPosition(i, j) ==
     /\ Arrive(i, j, "TerminationPosition", OnTerminationPosition, {{j}})
 TakeOnTerminationAck(i, j)  == /\ Arrive(i, j, "TerminationAck", OnTerminationAck, {{j}})
 
-(***************************************************************************)
-(* Election states, in the order of their codes.  Each has one action, the *)
-(* duty cycle in that state, and the inputs that the cycle may find.       *)
-(***************************************************************************)
+\* Election states, in the order of their codes: the duty cycle in each, and the inputs that it may
+\* find.
 Cycle(i, state, A(_, _, _), inputs) == At(member[i], state) /\ \E x \in inputs : Tick(i, A, x)
 
-(***************************************************************************)
-(* IsConnected(i): whether the stream for which the member waits has       *)
-(* connected.  A catch-up replay connects only if the leader runs one for  *)
-(* this member; the live log only if the leader's stream has reached the   *)
-(* position of this member.                                                *)
-(***************************************************************************)
+\* IsConnected: whether the stream for which the member waits has connected. A catch-up replay
+\* connects only if the leader runs one for this member; the live log only if the leader's stream
+\* has reached the position of this member.
 IsConnected(i) ==
     LET s == member[i]
         j == s.leaderMemberId
@@ -295,9 +250,7 @@ TakeFollowerLogAwait(i) ==
     IsConnected(i) /\ Cycle(i, "FOLLOWER_LOG_AWAIT", FollowerLogAwait, {NoInput})
 TakeFollowerReady(i)        == /\ Cycle(i, "FOLLOWER_READY", FollowerReady, {NoInput})
 
-(***************************************************************************)
-(* The log, and the actions outside elections.                             *)
-(***************************************************************************)
+\* The log, and the actions outside elections.
 HasMoreToRecord(i) ==
     /\ NextEntry(Now, i) # -1
     /\ ~AwaitsRecording(member[i]) \/ BoundError(i)
@@ -341,11 +294,8 @@ TakeTerminate(i) ==
     /\ Tick(i, Terminate, NoInput)
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* Init: every member starts for the first time with an empty disk, and    *)
-(* has taken the first step of its election.  In a cluster of one, the     *)
-(* member leads.                                                           *)
-(***************************************************************************)
+\* Every member starts for the first time with an empty disk, and has taken the first step of its
+\* election. In a cluster of one, the member leads.
 Begin ==
     LET first == [i \in Members |-> (CHOOSE o \in Restart(i, NewMember, NoInput) : TRUE).next]
     IN  [member  |-> first,
@@ -356,10 +306,7 @@ Begin ==
 
 Init == Starts(Begin)
 
-(***************************************************************************)
-(* Next.  Each disjunct has its own name, which TLC uses for the action in *)
-(* traces and coverage.                                                    *)
-(***************************************************************************)
+\* TLC names a step by its disjunct.
 Next ==
     \/ \E i \in Members :
         \/ TakeElectionInit(i)
@@ -406,11 +353,8 @@ Next ==
 
 Spec == Init /\ [][Next]_vars
 
-(***************************************************************************)
-(* NextOrRest: what models explore.  Their bounds allow no step in some    *)
-(* states; with Rest, TLC does not take such a state for a deadlock.       *)
-(***************************************************************************)
+\* What models explore. Their bounds allow no step in some states; with Rest, TLC does not take such
+\* a state for a deadlock.
 Rest == UNCHANGED vars
-
 NextOrRest == Next \/ Rest
 =============================================================================

@@ -1,26 +1,18 @@
 ------------------------------ MODULE Election ------------------------------
-(***************************************************************************)
-(* The election of one member: one operator for each election state, which *)
-(* is one duty cycle in that state, and one for each consensus message.    *)
-(*                                                                         *)
-(* The states are in the order of Aeron's codes; the messages follow.      *)
-(* Replication.tla has the steps of a member's log, and the steps outside  *)
-(* elections.                                                              *)
-(***************************************************************************)
+\* The election of one member: one operator for each election state, which is one duty cycle in that
+\* state, and one for each consensus message. The states are in the order of Aeron's codes; the
+\* messages follow. Replication.tla has the steps of the log, and those outside elections.
 EXTENDS MemberState
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* ElectionInit(i, s, x): clean up after an error, then enter CANVASS. A   *)
-(* single member needs no ballot and leads its next term at once.          *)
-(*                                                                         *)
-(* Recording has been stopped, so the append position becomes the end of   *)
-(* the recording, even if the member has reported another position.  The   *)
-(* candidate term is read back from disk.  A term that was only learnt     *)
-(* from a NewLeadershipTerm, above the member's own term, may be           *)
-(* forgotten; a term in which the member has voted cannot.                 *)
-(* Source: Election.init, ConsensusModuleAgent.prepareForNewLeadership.    *)
-(***************************************************************************)
+\* ElectionInit: clean up after an error, then enter CANVASS. A single member needs no ballot and
+\* leads its next term at once.
+\*
+\* Recording has been stopped, so the append position becomes the end of the recording, even if the
+\* member has reported another position. The candidate term is read back from disk. A term that was
+\* only learnt from a NewLeadershipTerm, above the member's own term, may be forgotten; a term in
+\* which the member has voted cannot.
+\* Source: Election.init, ConsensusModuleAgent.prepareForNewLeadership.
 PrepareForNewLeadership(s) ==
     [EndReplication(s) EXCEPT
         !.role = "FOLLOWER",
@@ -42,21 +34,15 @@ BeginElection(i, s) ==
         ELSE EnterCanvass(i, p)
 
 CleanUp(s) == [s EXCEPT !.members = StopCatchupReplays(s.members)]
-
 BeginAgain(i, s) == BeginElection(i, s)
 
 ElectionInit(i, s, x) ==
     IF ~At(s, "INIT") THEN {} ELSE Outcome(BeginAgain(i, CleanUp(s)), <<>>)
 
-(***************************************************************************)
-(* Canvass(i, s, x): publish the member's position each interval.  The     *)
-(* member runs for election if all other members would vote for it or,     *)
-(* after the deadline, if a quorum would.                                  *)
-(*                                                                         *)
-(* If a leader is appointed, no other member runs for election by itself.  *)
-(* No member reads the leadership term of the message.                     *)
-(* Source: Election.canvass.                                               *)
-(***************************************************************************)
+\* Canvass: publish the member's position each interval. The member runs for election if all other
+\* members would vote for it or, after the deadline, if a quorum would. If a leader is appointed, no
+\* other member runs for election by itself. No member reads the leadership term of the message.
+\* Source: Election.canvass.
 CanvassedTerm(s) == s.leadershipTermId
 
 PublishCanvassPosition(i, s) ==
@@ -72,15 +58,11 @@ Canvass(i, s, x) ==
     IN  IF ~At(s, "CANVASS") THEN {}
         ELSE Outcome(IF nominates THEN [s EXCEPT !.electionState = "NOMINATE"] ELSE s, sends)
 
-(***************************************************************************)
-(* Nominate(i, s, x): wait for the random nomination deadline, then open a *)
-(* ballot in the next candidate term and vote for itself.                  *)
-(*                                                                         *)
-(* The term is on disk before the member sends it.  The member does not    *)
-(* check again whether it is still a good candidate.  While it waits, it   *)
-(* continues to canvass, for members that start late.                      *)
-(* Source: Election.nominate, ClusterMember.becomeCandidate.               *)
-(***************************************************************************)
+\* Nominate: wait for the random nomination deadline, then open a ballot in the next candidate term
+\* and vote for itself. The term is on disk before the member sends it. The member does not check
+\* again whether it is a good candidate. While it waits, it continues to canvass, for members that
+\* start late.
+\* Source: Election.nominate, ClusterMember.becomeCandidate.
 BecomeCandidate(i, s, term) ==
     [s EXCEPT
         !.electionState = "CANDIDATE_BALLOT",
@@ -98,15 +80,10 @@ Nominate(i, s, x) ==
     THEN Outcome(BecomeCandidate(i, s, Max(s.persistedCandidateTermId, s.candidateTermId + 1)), <<>>)
     ELSE Outcome(s, IF x.interval THEN PublishCanvassPosition(i, s) ELSE <<>>)
 
-(***************************************************************************)
-(* CandidateBallot(i, s, x): request a vote from each member once, and     *)
-(* count the votes.                                                        *)
-(*                                                                         *)
-(* A candidate with all votes wins at once.  A candidate with a quorum     *)
-(* wins only after the ballot has timed out, and only without a refused    *)
-(* vote: one refusal is a veto, whatever the number of granted votes.      *)
-(* Source: Election.candidateBallot.                                       *)
-(***************************************************************************)
+\* CandidateBallot: request a vote from each member once, and count the votes. A candidate with all
+\* votes wins at once. One with a quorum wins only after the ballot has timed out, and only without
+\* a refused vote: one refusal is a veto, whatever the number of granted votes.
+\* Source: Election.candidateBallot.
 CandidateBallot(i, s, x) ==
     LET unsent == {j \in x.accepted : ~s.members[j].ballotSent}
         ballot == RequestVote(s.logLeadershipTermId, s.appendPosition, s.candidateTermId, i)
@@ -118,23 +95,17 @@ CandidateBallot(i, s, x) ==
                         [s.members[j] EXCEPT !.ballotSent = @ \/ j \in unsent]]],
                      SendToEach(i, unsent, ballot))
 
-(***************************************************************************)
-(* FollowerBallot(i, s, x): await the result of the ballot in which the    *)
-(* member has voted; after the deadline, canvass again.                    *)
-(* Source: Election.followerBallot.                                        *)
-(***************************************************************************)
+\* FollowerBallot: await the result of the ballot in which the member has voted; after the deadline,
+\* canvass again.
+\* Source: Election.followerBallot.
 FollowerBallot(i, s, x) ==
     IF ~At(s, "FOLLOWER_BALLOT") THEN {}
     ELSE Outcome(IF x.timeout THEN EnterCanvass(i, s) ELSE s, <<>>)
 
-(***************************************************************************)
-(* The messages of a leader in its election:  NewLeadershipTerm each       *)
-(* interval, and CommitPosition when it is due.  In Aeron a timer and the  *)
-(* last published value decide whether a CommitPosition is due.  Receivers *)
-(* keep the greatest position, so the spec leaves this to the input.       *)
-(* Source: Election.publishNewLeadershipTermOnInterval,                    *)
-(* publishCommitPositionOnInterval.                                        *)
-(***************************************************************************)
+\* What a leader publishes in its election: NewLeadershipTerm each interval, and CommitPosition when
+\* the input says so. In Aeron a timer and the last published value decide about the latter;
+\* receivers keep the greatest position, so the difference has no effect.
+\* Source: Election.publishNewLeadershipTermOnInterval, publishCommitPositionOnInterval.
 PublishedTerm(s) == s.leadershipTermId
 
 PublishLeadership(i, s, x, announces, q) ==
@@ -142,14 +113,10 @@ PublishLeadership(i, s, x, announces, q) ==
      THEN Broadcast(i, ElectionNewLeadershipTerm(i, s, s.logLeadershipTermId, q)) ELSE <<>>)
     \o (IF x.commitInterval THEN Broadcast(i, CommitPosition(PublishedTerm(s), q, i)) ELSE <<>>)
 
-(***************************************************************************)
-(* LeaderLogReplication(i, s, x): wait until a quorum has recorded the     *)
-(* whole log of this leader.                                               *)
-(*                                                                         *)
-(* There is no deadline (L-A), and the terms of the reports are ignored    *)
-(* (HZ1).  The leader updates its own record first, so it is active.       *)
-(* Source: Election.leaderLogReplication.                                  *)
-(***************************************************************************)
+\* LeaderLogReplication: wait until a quorum has recorded the whole log of this leader. There is no
+\* deadline (L-A), and the terms of the reports are ignored (HZ1). The leader updates its own record
+\* first, so it is active.
+\* Source: Election.leaderLogReplication.
 IsReplicated(s, active) ==
     BoundedQuorumPosition(s, s.leadershipTermId, s.appendPosition, active) >= s.appendPosition
 
@@ -162,19 +129,12 @@ LeaderLogReplication(i, s, x) ==
         ELSE Outcome(IF IsReplicated(t, active) THEN [t EXCEPT !.electionState = "LEADER_REPLAY"] ELSE t,
                      PublishLeadership(i, t, x, x.interval, ElectionQuorumPosition(t, active)))
 
-(***************************************************************************)
-(* LeaderReplay(i, s, x): replay to itself its log beyond the commit       *)
-(* position.  ConsumeLog and OnReplayNewLeadershipTermEvent are the        *)
-(* progress of the replay.                                                 *)
-(*                                                                         *)
-(* Every replayed entry counts as committed by its position alone, though  *)
-(* no member has opened the new term: hazard HZ5.                          *)
-(*                                                                         *)
-(* The leader updates its own record when the replay begins, and not while *)
-(* it replays.  When it leaves the state, the timer of the announcement    *)
-(* has been reset, so it always announces itself then.                     *)
-(* Source: Election.leaderReplay, state.                                   *)
-(***************************************************************************)
+\* LeaderReplay: replay to itself its log beyond the commit position; ConsumeLog and
+\* OnReplayNewLeadershipTermEvent are the progress. Every replayed entry counts as committed by its
+\* position alone, though no member has opened the new term: hazard HZ5. The leader updates its own
+\* record when the replay begins, and not while it replays. It always announces itself when it
+\* leaves the state, because that resets the timer of the announcement.
+\* Source: Election.leaderReplay, state.
 RecordsAtReplay(s) == s.members
 
 LeaderReplay(i, s, x) ==
@@ -192,12 +152,9 @@ LeaderReplay(i, s, x) ==
                      ELSE t,
                      PublishLeadership(i, t, x, x.interval \/ done, q))
 
-(***************************************************************************)
-(* LeaderInit(i, s, x): start to record its own log stream, and open the   *)
-(* term in the recording log.  Here the term becomes durable at its        *)
-(* leader.                                                                 *)
-(* Source:  Election.leaderInit.                                           *)
-(***************************************************************************)
+\* LeaderInit: start to record its own log stream, and open the term in the recording log. Here the
+\* term becomes durable at its leader.
+\* Source: Election.leaderInit.
 LeaderInit(i, s, x) ==
     IF ~At(s, "LEADER_INIT") THEN {}
     ELSE Outcome([s EXCEPT !.electionState = "LEADER_READY",
@@ -205,14 +162,9 @@ LeaderInit(i, s, x) ==
                            !.logLeadershipTermId = s.leadershipTermId,
                            !.recordingLog = OpenTerm(s, s.leadershipTermId, s.commitPosition)], <<>>)
 
-(***************************************************************************)
-(* The end of an election: the module takes over its results, and the      *)
-(* variables of the election are reset.                                    *)
-(*                                                                         *)
-(* The commit position becomes the log position of the election.  For a    *)
-(* leader that is the end of its own log.                                  *)
-(* Source: ConsensusModuleAgent.electionComplete.                          *)
-(***************************************************************************)
+\* The end of an election: the module takes over its results. The commit position becomes the log
+\* position of the election: for a leader, the end of its own log.
+\* Source: ConsensusModuleAgent.electionComplete.
 NotifiedAtClose(s, position) == Max(s.moduleNotifiedCommitPosition, position)
 
 ElectionComplete(s) ==
@@ -237,17 +189,11 @@ ElectionComplete(s) ==
         !.catchupJoinPosition = NULL_POSITION,
         !.gracefulClosedLeaderId = NULL_VALUE]
 
-(***************************************************************************)
-(* LeaderReady(i, s, x): wait until a quorum has reached the leader's      *)
-(* position in the new term.  Then write the NewLeadershipTermEvent, the   *)
-(* first entry of the term, and close the election.                        *)
-(*                                                                         *)
-(* x.position is the end of that entry, or null if the log stream did not  *)
-(* accept it.  A member that still copies older terms also reports in the  *)
-(* new term and is counted: hazard HZ7.                                    *)
-(* Source: Election.leaderReady,                                           *)
-(* ConsensusModuleAgent.updateLeaderPosition.                              *)
-(***************************************************************************)
+\* LeaderReady: wait until a quorum has reached the leader's position in the new term. Then write
+\* the NewLeadershipTermEvent, the first entry of the term, and close the election. x.position is
+\* the end of that entry, or null if the log stream did not accept it. A member that still copies
+\* older terms also reports in the new term and is counted: hazard HZ7.
+\* Source: Election.leaderReady, ConsensusModuleAgent.updateLeaderPosition.
 IsReady(i, s, x) ==
     HasQuorumAtPosition(s, s.leadershipTermId, s.appendPosition, x.active \cup {i})
 
@@ -264,38 +210,28 @@ LeaderReady(i, s, x) ==
         ELSE Outcome(IF opens THEN ElectionComplete([u EXCEPT !.publicationPosition = x.position]) ELSE u,
                      sends)
 
-(***************************************************************************)
-(* ReportedTerm(s, term): the term of the AppendPosition that a follower   *)
-(* sends before it has joined the log.                                     *)
-(***************************************************************************)
+\* ReportedTerm: the term of the AppendPosition that a follower sends before it has joined the log.
 ReportedTerm(s, term) == term
 
-(***************************************************************************)
-(* FollowerLogReplication(i, s, x): copy the rest of one term from the     *)
-(* leader's archive, wait until the leader's commit position covers it,    *)
-(* write the term to the recording log, and canvass again.                 *)
-(*                                                                         *)
-(* The member reports the copied bytes in the NEW leader's term, before    *)
-(* their own term is in the recording log: hazards HZ2 and HZ7.  An empty  *)
-(* term is written without waiting.  A member without a recording does not *)
-(* write it at all: it has the term in memory only.  RecordLog is the      *)
-(* progress of the copy.                                                   *)
-(*                                                                         *)
-(* A report is due as soon as the recording is longer than the last        *)
-(* report.  If x.interval is false then, the leader's publication refused  *)
-(* the report, and the member may leave with the position of its last      *)
-(* report.                                                                 *)
-(*                                                                         *)
-(* A copy ends when the member's archive signals its end.  This is at the  *)
-(* requested end, unless x.position names the end of the recording.  In    *)
-(* that case the copy either ended there, short, because the leader's      *)
-(* archive was lost; or everything is recorded, but the archive has not    *)
-(* yet signalled the end, and the member continues to report.  Aeron takes *)
-(* a short copy for a complete one, and writes the requested end: hazard   *)
-(* HZ10.  For an empty term, x.position says that an empty recording       *)
-(* exists, which the rest of the state does not show.                      *)
-(* Source: Election.followerLogReplication.                                *)
-(***************************************************************************)
+\* FollowerLogReplication: copy the rest of one term from the leader's archive (RecordLog is the
+\* progress of the copy), wait until the leader's commit position covers it, write the term to the
+\* recording log, and canvass again.
+\*
+\* The member reports the copied bytes in the NEW leader's term, before their own term is in the
+\* recording log: hazards HZ2 and HZ7. An empty term is written without waiting. A member without a
+\* recording does not write it at all: it has the term in memory only.
+\*
+\* A report is due as soon as the recording is longer than the last report. If x.interval is false
+\* then, the leader's publication refused the report, and the member may leave with the position of
+\* its last report.
+\*
+\* A copy ends when the member's archive signals its end. This is at the requested end, unless
+\* x.position names the end of the recording. In that case the copy either ended there, short,
+\* because the leader's archive was lost; or everything is recorded, but the archive has not yet
+\* signalled the end, and the member continues to report. Aeron takes a short copy for a complete
+\* one, and writes the requested end: hazard HZ10. For an empty term, x.position says that an empty
+\* recording exists, which the rest of the state does not show.
+\* Source: Election.followerLogReplication.
 HasRecording(s) == s.recordingLog # <<>> \/ s.recordedPosition > s.snapshotLogPosition
 
 CopyEnded(s, x) == (s.recordedPosition = s.replicationStopPosition) = (x.position = NULL_POSITION)
@@ -306,7 +242,6 @@ MayEndAt(s, position) ==
        /\ s.logReplication \/ (s.appendPosition >= s.replicationStopPosition /\ ~HasRecording(s))
 
 CopyEnd(s) == s.replicationStopPosition
-
 NotifiedAfterCopy(s) == s.notifiedCommitPosition
 
 FinishReplication(i, s, x) ==
@@ -336,23 +271,17 @@ FollowerLogReplication(i, s, x) ==
              ELSE Outcome(FinishReplication(i, s, x), <<>>)
         ELSE Outcome(IF done THEN FinishReplication(i, t, x) ELSE t, sends)
 
-(***************************************************************************)
-(* FollowerReplay(i, s, x): replay the member's own log up to the commit   *)
-(* position of the leader.  Then join the log, through a catch-up if the   *)
-(* leader's log is longer.                                                 *)
-(*                                                                         *)
-(* Without a commit position the member only reports its position.  It has *)
-(* no deadline and ignores ballots (L-B).  A replay that ends before the   *)
-(* end of the log leads back to CANVASS.                                   *)
-(* Source: Election.followerReplay.                                        *)
-(***************************************************************************)
+\* FollowerReplay: replay the member's own log up to the commit position of the leader. Then join
+\* the log, through a catch-up if the leader's log is longer. Without a commit position the member
+\* only reports its position; it has no deadline and ignores ballots (L-B). A replay that ends
+\* before the end of the log leads back to CANVASS.
+\* Source: Election.followerReplay.
 JoinLog(s) ==
     [s EXCEPT !.electionState = IF s.catchupJoinPosition # NULL_POSITION
                                 THEN "FOLLOWER_CATCHUP_INIT" ELSE "FOLLOWER_LOG_INIT",
               !.replayStopPosition = NULL_POSITION]
 
 ReplayTarget(s) == Min(s.appendPosition, s.notifiedCommitPosition)
-
 AwaitsCommit(s) == s.notifiedCommitPosition = 0
 
 BeginReplay(i, s, x) ==
@@ -371,38 +300,28 @@ FollowerReplay(i, s, x) ==
     ELSE IF s.commitPosition < s.replayStopPosition THEN Ignore(s)
     ELSE Outcome(IF s.commitPosition = s.appendPosition THEN JoinLog(s) ELSE EnterCanvass(i, s), <<>>)
 
-(***************************************************************************)
-(* FollowerCatchupInit(i, s, x): subscribe to the log with a destination   *)
-(* for the catch-up, and request that the leader replays its log there.    *)
-(* Source: Election.followerCatchupInit, sendCatchupPosition.              *)
-(***************************************************************************)
+\* FollowerCatchupInit: subscribe to the log with a destination for the catch-up, and request that
+\* the leader replays its log there.
+\* Source: Election.followerCatchupInit, sendCatchupPosition.
 FollowerCatchupInit(i, s, x) ==
     IF ~At(s, "FOLLOWER_CATCHUP_INIT") THEN {}
     ELSE Outcome([s EXCEPT !.electionState = "FOLLOWER_CATCHUP_AWAIT",
                            !.logSubscription = TRUE, !.catchupDestination = TRUE],
                  Send(s.leaderMemberId, CatchupPosition(s.leadershipTermId, s.commitPosition, i)))
 
-(***************************************************************************)
-(* FollowerCatchupAwait(i, s, x): the replay has connected; record it and  *)
-(* join it.  Recording begins some cycles earlier (RecordLog).  The        *)
-(* recording log does not change: hazard HZ2.                              *)
-(* Source: Election.followerCatchupAwait.                                  *)
-(***************************************************************************)
+\* FollowerCatchupAwait: the replay has connected; record it and join it. Recording begins some
+\* cycles earlier (RecordLog). The recording log does not change: hazard HZ2.
+\* Source: Election.followerCatchupAwait.
 JoinReplay(s) == [s EXCEPT !.electionState = "FOLLOWER_CATCHUP"]
 
 FollowerCatchupAwait(i, s, x) ==
     IF ~At(s, "FOLLOWER_CATCHUP_AWAIT") THEN {} ELSE Outcome(JoinReplay(s), <<>>)
 
-(***************************************************************************)
-(* FollowerCatchup(i, s, x): record and consume the leader's replay, and   *)
-(* report the position.  The catch-up is complete when the leader has      *)
-(* stopped it and the member has processed every entry that it knows to be *)
-(* committed.                                                              *)
-(*                                                                         *)
-(* The reports have the term of the MODULE. It is older than the term of   *)
-(* the election until the first entry of the new term is consumed.         *)
-(* Source: Election.followerCatchup, ConsensusModuleAgent.catchupPoll.     *)
-(***************************************************************************)
+\* FollowerCatchup: record and consume the leader's replay, and report the position. The catch-up is
+\* complete when the leader has stopped it and the member has processed every entry that it knows to
+\* be committed. The reports have the term of the MODULE, which is older than the term of the
+\* election until the first entry of the new term is consumed.
+\* Source: Election.followerCatchup, ConsensusModuleAgent.catchupPoll.
 CatchupTerm(s) == s.moduleLeadershipTermId
 
 FollowerCatchup(i, s, x) ==
@@ -418,23 +337,17 @@ FollowerCatchup(i, s, x) ==
                                               CATCHUP_FLAG))
                      ELSE <<>>)
 
-(***************************************************************************)
-(* FollowerLogInit(i, s, x): create a log subscription with a live         *)
-(* destination, unless there is one.                                       *)
-(* Source:  Election.followerLogInit.                                      *)
-(***************************************************************************)
+\* FollowerLogInit: create a log subscription with a live destination, unless there is one.
+\* Source: Election.followerLogInit.
 FollowerLogInit(i, s, x) ==
     IF ~At(s, "FOLLOWER_LOG_INIT") THEN {}
     ELSE Outcome(IF s.logSubscription THEN [s EXCEPT !.electionState = "FOLLOWER_READY"]
                  ELSE [s EXCEPT !.electionState = "FOLLOWER_LOG_AWAIT", !.logSubscription = TRUE], <<>>)
 
-(***************************************************************************)
-(* FollowerLogAwait(i, s, x): the live log has connected at the member's   *)
-(* position; record it, join it, and open the term on disk.  Recording     *)
-(* begins some cycles earlier (RecordLog), so entries may be on disk       *)
-(* before their term: hazard HZ2.                                          *)
-(* Source: Election.followerLogAwait.                                      *)
-(***************************************************************************)
+\* FollowerLogAwait: the live log has connected at the member's position; record it, join it, and
+\* open the term on disk. Recording begins some cycles earlier (RecordLog), so entries may be on
+\* disk before their term: hazard HZ2.
+\* Source: Election.followerLogAwait.
 PositionAtJoin(s) == s.appendPosition
 
 FollowerLogAwait(i, s, x) ==
@@ -444,27 +357,19 @@ FollowerLogAwait(i, s, x) ==
                            !.recordingLog = OpenTerm(s, s.leadershipTermId, s.commitPosition),
                            !.logLeadershipTermId = s.leadershipTermId], <<>>)
 
-(***************************************************************************)
-(* FollowerReady(i, s, x): report to the leader, and close the election.   *)
-(* Source: Election.followerReady.                                         *)
-(***************************************************************************)
+\* FollowerReady: report to the leader, and close the election.
+\* Source: Election.followerReady.
 FollowerReady(i, s, x) ==
     IF ~At(s, "FOLLOWER_READY") THEN {}
     ELSE Outcome(ElectionComplete(s),
                  Send(s.leaderMemberId, AppendPosition(s.leadershipTermId, s.commitPosition, i, 0)))
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* EnterElection(i, s, x): start an election, because the leader or its    *)
-(* followers are not active, or because the log stream has ended.          *)
-(*                                                                         *)
-(* If the log stream ended gracefully, the leader is known to have closed, *)
-(* and the member need not wait for it.  The step includes the INIT step,  *)
-(* so the member is in CANVASS afterwards.                                 *)
-(*                                                                         *)
-(* A requested termination survives the election: hazard HZ9.              *)
-(* Source: ConsensusModuleAgent.enterElection.                             *)
-(***************************************************************************)
+\* EnterElection: start an election, because the leader or its followers are not active, or because
+\* the log stream has ended. If it ended gracefully, the leader is known to have closed, and the
+\* member need not wait for it. The step includes the INIT step. A requested termination survives
+\* the election: hazard HZ9.
+\* Source: ConsensusModuleAgent.enterElection.
 LeaveTerm(s) == s
 
 NewElection(i, s, gracefulClosedLeader) ==
@@ -479,21 +384,15 @@ EnterElection(i, s, x) ==
     THEN {}
     ELSE Outcome(NewElection(i, s, x.gracefulClosedLeaderId), <<>>)
 
-(***************************************************************************)
-(* ElectionError(i, s, x): an error, a stalled replication, or the         *)
-(* deadline of a state that has one.  It may occur in every election       *)
-(* state.                                                                  *)
-(*                                                                         *)
-(* It may also occur in the duty cycle that would close the election, when *)
-(* the member connects its ingress channel.  Then x is the input of that   *)
-(* cycle. x.position is the end of the first entry of the term, which has  *)
-(* been written, or the position that the follower has reported.  The      *)
-(* module has taken over the term and the commit position; the election    *)
-(* returns to INIT with its own variables.  In INIT the archive may still  *)
-(* record the entry.  Without a position the input has no meaning.         *)
-(* Source: Election.handleError, ConsensusModuleAgent.electionComplete,    *)
-(* connectIngress.                                                         *)
-(***************************************************************************)
+\* ElectionError: an error, a stalled replication, or the deadline of a state that has one, in any
+\* election state.
+\*
+\* It may also occur in the duty cycle that would close the election, when the member connects its
+\* ingress channel. Then x is the input of that cycle: x.position is the end of the first entry of
+\* the term, which has been written, or the position that the follower has reported. The module has
+\* taken over the term and the commit position; the election returns to INIT with its own variables.
+\* In INIT the archive may still record the entry. For any other error x.position is null.
+\* Source: Election.handleError, ConsensusModuleAgent.electionComplete, connectIngress.
 ClosingStep(i, s, x) ==
     LET ready    == At(s, "LEADER_READY")
         reported == At(s, "FOLLOWER_READY") /\ x.position = s.commitPosition
@@ -513,22 +412,15 @@ ElectionError(i, s, x) ==
     ELSE IF x.position = NULL_POSITION THEN Raise(s)
     ELSE {FailToClose(s, o) : o \in ClosingStep(i, s, x)}
 
-(***************************************************************************)
-(* Restart(i, s, x): the process has ended, in any way, and starts again   *)
-(* with its disk.                                                          *)
-(*                                                                         *)
-(* The commit position is not on disk.  It begins at the snapshot, and all *)
-(* later entries are replayed when a leader announces them as committed.   *)
-(* The recording log gives the last term of the log; the archive gives its *)
-(* length.                                                                 *)
-(*                                                                         *)
-(* The recording log also identifies the recording of the log.  If it has  *)
-(* no term, nothing identifies it: the recording is forgotten, though the  *)
-(* member may have reported it to a leader (hazard HZ2), and a new         *)
-(* recording begins.                                                       *)
-(* Source: ConsensusModuleAgent.onStart, recoverFromSnapshotAndLog,        *)
-(* startLogRecording, RecordingLog.planRecovery.                           *)
-(***************************************************************************)
+\* Restart: the process has ended, in any way, and starts again with its disk. The commit position
+\* is not on disk. It begins at the snapshot, and later entries are replayed when a leader announces
+\* them as committed. The recording log gives the last term of the log; the archive gives its
+\* length.
+\*
+\* The recording log also identifies the recording. If it has no term, the recording is forgotten,
+\* though the member may have reported it to a leader (hazard HZ2), and a new one begins.
+\* Source: ConsensusModuleAgent.onStart, recoverFromSnapshotAndLog, startLogRecording,
+\* RecordingLog.planRecovery.
 Recovered(s) ==
     IF s.recordingLog = <<>> THEN [s EXCEPT !.recordedPosition = Min(@, s.snapshotLogPosition)] ELSE s
 
@@ -542,42 +434,26 @@ Restart(i, s, x) ==
                                            !.leadershipTermId = term]), <<>>)
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* ForgetGracefulClosedLeader(s, j): a leader that had closed gracefully,  *)
-(* and sends again, counts for the quorum again.                           *)
-(***************************************************************************)
+\* A leader that had closed gracefully, and sends again, is one of "all" members again.
 ForgetGracefulClosedLeader(s, j) ==
     IF s.gracefulClosedLeaderId = j THEN [s EXCEPT !.gracefulClosedLeaderId = NULL_VALUE] ELSE s
 
-(***************************************************************************)
-(* Record(s, j, term, position): note the log that member j reports.  In   *)
-(* the other states of an election nothing reads the record before CANVASS *)
-(* resets it.  There the report is not noted, because states that differ   *)
-(* only in it would be explored separately.                                *)
-(***************************************************************************)
+\* Record: note the log that member j reports. In other states nothing reads the record before
+\* CANVASS resets it; it is not noted there, so that no states differ only in it.
 Record(s, j, term, position) ==
     IF s.electionState \in RecordsRead
     THEN [s EXCEPT !.members = UpdateMemberLogPosition(s.members, j, term, position)] ELSE s
 
-(***************************************************************************)
-(* OnCanvassPosition(i, s, x): note the log of the sender; a leader        *)
-(* answers with the term that follows in its own log.                      *)
-(*                                                                         *)
-(* In an election, a log term above the leader's own term means that there *)
-(* has been a newer leader: the leader raises an error.  Outside an        *)
-(* election the leader does not answer such a canvass (L-C).  A leader     *)
-(* also notes the sender's position outside elections, whatever its term:  *)
-(* half of hazard HZ1.                                                     *)
-(*                                                                         *)
-(* The sender is active when the leader computes the quorum for the        *)
-(* answer.                                                                 *)
-(*                                                                         *)
-(* The sender follows no leader, and may have voted in a newer term. Its   *)
-(* position counts for the leader of the old term nevertheless: hazard     *)
-(* HZ11.                                                                   *)
-(* Source: Election.onCanvassPosition,                                     *)
-(* ConsensusModuleAgent.onCanvassPosition, updateMemberLogPosition.        *)
-(***************************************************************************)
+\* OnCanvassPosition: note the log of the sender; a leader answers with the term that follows in its
+\* own log. The sender is active when the leader computes the quorum for the answer.
+\*
+\* In an election, a log term above the leader's own term means that there has been a newer leader:
+\* the leader raises an error. Outside an election the leader does not answer such a canvass (L-C),
+\* but notes the sender's position, whatever its term: half of hazard HZ1. The sender follows no
+\* leader, and may have voted in a newer term; its position counts for the leader of the old term
+\* nevertheless: hazard HZ11.
+\* Source: Election.onCanvassPosition, ConsensusModuleAgent.onCanvassPosition,
+\* updateMemberLogPosition.
 RecordCanvass(s, m) == Record(s, m.followerMemberId, m.logLeadershipTermId, m.logPosition)
 
 OnCanvassPositionInElection(i, s, x) ==
@@ -605,17 +481,14 @@ OnCanvassPosition(i, s, x) ==
           [] answers       -> Outcome(noted, Send(j, LeaderNewLeadershipTerm(i, s, m.logLeadershipTermId)))
           [] OTHER         -> Ignore(s)
 
-(***************************************************************************)
-(* OnRequestVote(i, s, x): answer one ballot request.                      *)
-(*                                                                         *)
-(* At most one vote is granted for each term: granting raises the          *)
-(* candidate term, on disk before the vote is sent, and a request at or    *)
-(* below it is refused.  A refusal because of the candidate's older log    *)
-(* uses the term up, too.  Outside elections, a request of a newer term    *)
-(* starts an election and is itself lost.  In a state that follows or      *)
-(* leads, a refusal is sent; a request that would be granted is ignored.   *)
-(* Source: Election.onRequestVote, ConsensusModuleAgent.onRequestVote.     *)
-(***************************************************************************)
+\* OnRequestVote: answer one ballot request.
+\*
+\* At most one vote is granted for each term: granting raises the candidate term, on disk before the
+\* vote is sent, and a request at or below it is refused. A refusal because of the candidate's older
+\* log uses the term up, too. In a state that follows or leads, a refusal is sent, but a request
+\* that would be granted is ignored. Outside elections, a request of a newer term starts an election
+\* and is itself lost.
+\* Source: Election.onRequestVote, ConsensusModuleAgent.onRequestVote.
 VoteUsedUp(s, m) == m.candidateTermId <= s.candidateTermId
 
 AnnounceToCandidate(i, s, m, active) ==
@@ -650,11 +523,8 @@ OnRequestVote(i, s, x) ==
                 Outcome(NewElection(i, s, NULL_VALUE), <<>>)
           [] OTHER           -> Ignore(s)
 
-(***************************************************************************)
-(* OnVote(i, s, x): note a vote in the member's own ballot, and the log of *)
-(* the voter.                                                              *)
-(* Source: Election.onVote.                                                *)
-(***************************************************************************)
+\* OnVote: note a vote in the member's own ballot, and the log of the voter.
+\* Source: Election.onVote.
 OnVote(i, s, x) ==
     LET m == x.message
         j == m.followerMemberId
@@ -667,23 +537,16 @@ OnVote(i, s, x) ==
                               !.members[j].vote = IF m.vote THEN 1 ELSE 0])
         ELSE Ignore(s)
 
-(***************************************************************************)
-(* OnNewLeadershipTerm(i, s, x): a leader announces itself.                *)
-(*                                                                         *)
-(* The message is accepted in CANVASS whatever its term (hazard HZ3), and  *)
-(* in a ballot if it is of the term in which the member has voted.  It     *)
-(* must be about the last term of the member's log.  Then one of the two   *)
-(* logs is a prefix of the other, up to the base of the leader's next      *)
-(* term.  The member truncates its log beyond that base.  Otherwise it     *)
-(* follows the leader: it replays if it lacks only the current term; else  *)
-(* it copies one older term, and returns for the next one.                 *)
-(*                                                                         *)
-(* The truncation is not compared with the member's commit position.       *)
-(* Source: Election.onNewLeadershipTerm,                                   *)
-(* ConsensusModuleAgent.onNewLeadershipTerm.                               *)
-(***************************************************************************)
+\* OnNewLeadershipTerm: a leader announces itself.
+\*
+\* The message is accepted in CANVASS whatever its term (hazard HZ3), and in a ballot if it is of
+\* the term in which the member has voted. It must be about the last term of the member's log. Then
+\* one of the two logs is a prefix of the other, up to the base of the leader's next term. The
+\* member truncates its log beyond that base; this is not compared with its commit position.
+\* Otherwise it follows the leader: it replays if it lacks only the current term; else it copies one
+\* older term, and returns for the next one.
+\* Source: Election.onNewLeadershipTerm, ConsensusModuleAgent.onNewLeadershipTerm.
 AppendPositionAfterCut(s, position) == position
-
 TermsAfterCut(s, position) == CommitLogPosition(s.recordingLog, s.logLeadershipTermId, position)
 
 TruncateLog(s, position) ==
@@ -705,7 +568,6 @@ Replicate(s, term, base, stop) ==
                                  !.replicationStopPosition = stop], "FOLLOWER_LOG_REPLICATION")
 
 JoinTerm(s, m) == s
-
 NotifiedAtReplay(s) == s.notifiedCommitPosition
 
 LogEndsInOtherTerm(s, m) == m.logLeadershipTermId # s.logLeadershipTermId
@@ -758,16 +620,11 @@ OnNewLeadershipTerm(i, s, x) ==
           [] IsFromNewerTerm(s, m)  -> Outcome(NewElection(i, s, NULL_VALUE), <<>>)
           [] OTHER                  -> Ignore(s)
 
-(***************************************************************************)
-(* OnAppendPosition(i, s, x): a follower reports the end of its recording. *)
-(*                                                                         *)
-(* The term has only an upper bound, so reports of older terms count (HZ1, *)
-(* HZ2).  A follower that is in a catch-up, by the leader's record or by   *)
-(* the flag of its report, and has reached the end of the leader's stream  *)
-(* gets a StopCatchup.                                                     *)
-(* Source: ConsensusModuleAgent.onAppendPosition, trackCatchupCompletion,  *)
-(* Election.onAppendPosition.                                              *)
-(***************************************************************************)
+\* OnAppendPosition: a follower reports the end of its recording. The term has only an upper bound,
+\* so reports of older terms count (HZ1, HZ2). A follower that is in a catch-up, by the leader's
+\* record or by the flag of its report, and has reached the end of the leader's stream gets a
+\* StopCatchup.
+\* Source: ConsensusModuleAgent.onAppendPosition, trackCatchupCompletion, Election.onAppendPosition.
 TrackCatchup(s, m) ==
     LET j      == m.followerMemberId
         caught == /\ s.members[j].catchupReplay \/ m.flags = CATCHUP_FLAG
@@ -790,13 +647,9 @@ OnAppendPosition(i, s, x) ==
                 TrackCatchup(noted, m)
           [] OTHER -> Ignore(s)
 
-(***************************************************************************)
-(* OnCommitPosition(i, s, x): the leader sends its commit position.        *)
-(*                                                                         *)
-(* In an election only the sender is checked, not the term.                *)
-(* Source: Election.onCommitPosition,                                      *)
-(* ConsensusModuleAgent.onCommitPosition.                                  *)
-(***************************************************************************)
+\* OnCommitPosition: the leader sends its commit position. In an election only the sender is
+\* checked, not the term.
+\* Source: Election.onCommitPosition, ConsensusModuleAgent.onCommitPosition.
 NoteCommit(s, m) == [s EXCEPT !.notifiedCommitPosition = Max(@, m.logPosition)]
 
 OnCommitPositionInElection(s, m) ==

@@ -1,25 +1,14 @@
 ------------------------------- MODULE Member -------------------------------
-(***************************************************************************)
-(* A member as an automaton: the table of its actions.                     *)
-(*                                                                         *)
-(* Step(i, s, action, x) is the set of outcomes that the protocol allows   *)
-(* if member i in state s takes the named action on input x.  Cluster.tla  *)
-(* (N members and a network), MemberGraph.tla (one member in any           *)
-(* well-formed environment) and StepOracle.tla (given steps) all use it.   *)
-(*                                                                         *)
-(* An action has the same name here, in the Python core (in snake case)    *)
-(* and in traces.  This module has the spec's only list of actions, in the *)
-(* order of their codes.  TLA+ has no operator by name, so Step spells the *)
-(* list out; and TLC names a step by the operator in Next, so Cluster.tla  *)
-(* does the same.                                                          *)
-(***************************************************************************)
+\* A member as an automaton: the table of its actions. An action has the same name here, in the
+\* Python core (in snake case) and in traces. The order of the names is that of their codes.
+\*
+\* Cluster.tla (N members and a network), MemberGraph.tla (one member in any well-formed
+\* environment) and StepOracle.tla (given steps) use this table. TLA+ has no operator by name, so
+\* Step spells the actions out.
 EXTENDS Rev149, UpstreamFix, Hardened
 
-(***************************************************************************)
-(* The rules in force.  A configuration that names another revision, or a  *)
-(* hardening, has its overrides, too.  No rule of a member asks; messages, *)
-(* inputs, scripts and properties depend on it.                            *)
-(***************************************************************************)
+\* The rules in force. A configuration that names another revision, or a hardening, has its
+\* overrides, too. No rule of a member asks; messages, inputs, scripts and properties depend on it.
 CONSTANTS
     Revision,   \* "1.49", "1.50" or "upstream-fix"
     Hardening   \* the hazards against which the members are hardened
@@ -29,9 +18,7 @@ Hazards == {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10", "HZ1
 ASSUME Hardening \subseteq Hazards
 
 IsRev149 == Revision = "1.49"
-
 IsUpstreamFix == Revision = "upstream-fix"
-
 IsHardened(hazard) == hazard \in Hardening
 
 MessageTable ==
@@ -39,9 +26,7 @@ MessageTable ==
       "OnCommitPosition", "OnCatchupPosition", "OnStopCatchup", "OnTerminationPosition",
       "OnTerminationAck">>
 
-(***************************************************************************)
-(* One action for each election state, in the order of ElectionStateTable. *)
-(***************************************************************************)
+\* One action for each election state, in the order of ElectionStateTable.
 ElectionTable ==
     <<"ElectionInit", "Canvass", "Nominate", "CandidateBallot", "FollowerBallot",
       "LeaderLogReplication", "LeaderReplay", "LeaderInit", "LeaderReady", "FollowerLogReplication",
@@ -54,9 +39,7 @@ OtherTable ==
       "TakeSnapshot", "InitiateTermination", "Terminate", "Restart">>
 
 ActionTable == MessageTable \o ElectionTable \o OtherTable
-
 MessageActions == NamesIn(MessageTable)
-
 Actions == NamesIn(ActionTable)
 
 OwnAction ==

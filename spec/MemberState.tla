@@ -1,27 +1,19 @@
 ---------------------------- MODULE MemberState -----------------------------
-(***************************************************************************)
-(* The protocol state of one member, its inputs, and the operators that    *)
-(* all its steps share: entering an election state, the predicates on      *)
-(* member records, and the NewLeadershipTerm of a leader.                  *)
-(*                                                                         *)
-(* A step is a pure operator Action(i, s, x): member i in state s consumes *)
-(* input x.  The value is the SET of outcomes [next, sends] that the       *)
-(* protocol allows; it is empty if the action is not enabled.  The input   *)
-(* has the facts about time, transport and archive: a deadline has passed, *)
-(* these members are active.  So a step has at most one outcome.           *)
-(*                                                                         *)
-(* Variables that nothing reads any more are set to null: the variables of *)
-(* an election when it closes (Aeron drops the object, too), and the       *)
-(* member records of a follower (the next CANVASS resets them before they  *)
-(* are read).  This keeps the state graph small and changes no behaviour.  *)
-(*                                                                         *)
-(* This module, Election.tla and Replication.tla are Aeron 1.50 and        *)
-(* nothing else.  Rev149.tla, UpstreamFix.tla and Hardened.tla override    *)
-(* some of their operators; a rule of its own, such as CountedPosition, is *)
-(* often what one of these needs.                                          *)
-(*                                                                         *)
-(* Start reading at Election.tla; Member.tla lists all actions.            *)
-(***************************************************************************)
+\* The protocol state of one member, its inputs, and the operators that all its steps share. Start
+\* reading at Election.tla; Member.tla lists all actions.
+\*
+\* A step is a pure operator Action(i, s, x): member i in state s consumes input x. The value is the
+\* SET of outcomes [next, sends] that the protocol allows; it is empty if the action is not enabled.
+\* The input has the facts about time, transport and archive: a deadline has passed, these members
+\* are active. So a step has at most one outcome.
+\*
+\* Variables that nothing reads any more are set to null, which keeps the state graph small: the
+\* variables of an election when it closes (Aeron drops the object, too), and the member records of
+\* a follower (the next CANVASS resets them before they are read).
+\*
+\* This module, Election.tla and Replication.tla are Aeron 1.50 and nothing else. Rev149.tla,
+\* UpstreamFix.tla and Hardened.tla override some of their operators; a rule of its own, such as
+\* CountedPosition, is often what one of these needs.
 EXTENDS RecordingLog
 
 CONSTANT AppointedLeaderId  \* The only member that may nominate itself, or -1 if every member may.
@@ -36,22 +28,15 @@ ElectionStateTable ==
       "FOLLOWER_READY", "CLOSED">>
 
 NamesIn(table) == {table[k] : k \in DOMAIN table}
-
 ElectionStates == NamesIn(ElectionStateTable)
 
-(***************************************************************************)
-(* The states in which a member may grant a vote, and the states in which  *)
-(* it reads its records of the other members.                              *)
-(***************************************************************************)
+\* The states in which a member may grant a vote, and those in which it reads its member records.
 BallotOpen == {"CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"}
 
 RecordsRead == {"CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "LEADER_LOG_REPLICATION",
                 "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY"}
 
-(***************************************************************************)
-(* The input of a step.  An action reads the fields that Member.tla's      *)
-(* table names for it; the other fields have these values.                 *)
-(***************************************************************************)
+\* The input of a step. The fields that an action does not read have these values.
 NoInput ==
     [message                |-> NoMessage,  \* the message received
      interval               |-> FALSE,      \* the period of the repeated message has passed
@@ -69,11 +54,9 @@ Outcome(next, sends) == {[next |-> next, sends |-> sends]}
 
 Ignore(s) == Outcome(s, <<>>)
 
-(***************************************************************************)
-(* Member records: a member has one for each member, itself included.      *)
-(* They are caches and may be stale; hazard HZ1 is in them.                *)
-(* Source: ClusterMember.java.                                             *)
-(***************************************************************************)
+\* A member has a record of each member, itself included. Records are caches and may be stale:
+\* hazard HZ1.
+\* Source: ClusterMember.java.
 NoRecord ==
     [leadershipTermId |-> NULL_VALUE,   \* of the last report; a log term or a leadership term
      logPosition      |-> NULL_POSITION,
@@ -90,11 +73,8 @@ StopCatchupReplays(records) == [j \in Members |-> [records[j] EXCEPT !.catchupRe
 UpdateMemberLogPosition(records, j, term, position) ==
     [records EXCEPT ![j].leadershipTermId = term, ![j].logPosition = position]
 
-(***************************************************************************)
-(* The state of a process that has just started on its disk, before its    *)
-(* election begins.  With an empty disk it is the first start of the       *)
-(* member.                                                                 *)
-(***************************************************************************)
+\* The state of a process that has just started on its disk, before its election begins. NewMember
+\* starts for the first time.
 Persistent(candidateTerm, recordingLog, recorded, snapshotTerm, snapshotBase, snapshotPosition) ==
     [\* The state that survives a restart.
      persistedCandidateTermId      |-> candidateTerm,
@@ -133,39 +113,25 @@ Persistent(candidateTerm, recordingLog, recorded, snapshotTerm, snapshotBase, sn
 
 NewMember == Persistent(NULL_VALUE, <<>>, 0, NULL_VALUE, 0, 0)
 
-(***************************************************************************)
-(* Disk(s): the state that a restart finds.                                *)
-(***************************************************************************)
+\* Disk: the state that a restart finds.
 Disk(s) == Persistent(s.persistedCandidateTermId, s.recordingLog, s.recordedPosition,
                       s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
                       s.snapshotLogPosition)
 
-(***************************************************************************)
-(* The phase of a member.  A module that is not active does nothing.       *)
-(* Outside elections the election state is CLOSED, and the role says what  *)
-(* the member does.                                                        *)
-(***************************************************************************)
+\* The phase of a member. A module that is not active does nothing. Outside elections the election
+\* state is CLOSED, and the role says what the member does.
 InElection(s) == s.moduleState = "ACTIVE" /\ s.electionState # "CLOSED"
-
 IsElecting(s) == InElection(s) /\ s.electionState # "INIT"    \* in INIT no message is taken in
-
 OutsideElections(s) == s.moduleState = "ACTIVE" /\ s.electionState = "CLOSED"
-
 Closed(s, role) == OutsideElections(s) /\ s.role = role
-
 At(s, electionState) == s.moduleState = "ACTIVE" /\ s.electionState = electionState
 
-(***************************************************************************)
-(* Whether the member has its own log stream, which ends at                *)
-(* publicationPosition.                                                    *)
-(***************************************************************************)
+\* Whether the member has its own log stream, which ends at publicationPosition.
 IsPublisher(s) ==
     s.role = "LEADER" /\ s.moduleState = "ACTIVE" /\ s.publicationPosition # NULL_POSITION
 
-(***************************************************************************)
-(* Outside elections: whether a leader's message is from the leader that   *)
-(* this member follows, or from a newer term.                              *)
-(***************************************************************************)
+\* Outside elections: whether a message is from the leader that this member follows, or from a newer
+\* term.
 IsFromLeader(s, m) ==
     /\ Closed(s, "FOLLOWER")
     /\ m.leaderMemberId = s.leaderMemberId
@@ -173,20 +139,14 @@ IsFromLeader(s, m) ==
 
 IsFromNewerTerm(s, m) == OutsideElections(s) /\ m.leadershipTermId > s.moduleLeadershipTermId
 
-(***************************************************************************)
-(* Entering an election state.  All entry actions are here.                *)
-(*                                                                         *)
-(* CANVASS resets the records of the other members, and sets the member's  *)
-(* own record to leadershipTermId, not to logLeadershipTermId.  Peers      *)
-(* report log terms, so a member compares different quantities when it     *)
-(* decides whether to run for election (HZ4).  The voters compare again,   *)
-(* so this only costs candidacies that must fail.                          *)
-(*                                                                         *)
-(* FOLLOWER_BALLOT does not change the role: a candidate that grants a     *)
-(* vote keeps the role CANDIDATE until it canvasses, replicates or         *)
-(* replays.                                                                *)
-(* Source: Election.state.                                                 *)
-(***************************************************************************)
+\* Entering an election state. FOLLOWER_BALLOT does not change the role: a candidate that grants a
+\* vote keeps the role CANDIDATE until it canvasses, replicates or replays.
+\*
+\* CANVASS resets the records of the other members, and sets the member's own record to
+\* leadershipTermId. Peers report log terms, so a member compares different quantities when it
+\* decides whether to run for election (HZ4). The voters compare again, so this only costs
+\* candidacies that must fail.
+\* Source: Election.state.
 OpenTerm(s, term, base) ==
     EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
                    term, base, NULL_POSITION)
@@ -222,12 +182,9 @@ EnterFollowerState(s, electionState) ==
               !.role = "FOLLOWER",
               !.members = ForgetRecords(s.members)]
 
-(***************************************************************************)
-(* A non-terminal error ends the step and returns the election to INIT.    *)
-(* The INIT step is in the next duty cycle; messages that arrive before it *)
-(* are lost.  The role changes in the INIT step, not here.                 *)
-(* Source: ConsensusModuleAgent.doWork, Election.handleError.              *)
-(***************************************************************************)
+\* A non-terminal error ends the step and returns the election to INIT. The INIT step, which changes
+\* the role, is in the next duty cycle; messages that arrive before it are lost.
+\* Source: ConsensusModuleAgent.doWork, Election.handleError.
 EnterInit(s) ==
     [EndReplication(s) EXCEPT !.electionState = "INIT",
                               !.catchupJoinPosition = NULL_POSITION,
@@ -236,9 +193,7 @@ EnterInit(s) ==
 
 Raise(s) == Outcome(EnterInit(s), <<>>)
 
-(***************************************************************************)
-(* Predicates on logs and member records.  Source: ClusterMember.java.     *)
-(***************************************************************************)
+\* Predicates on logs and member records. Source: ClusterMember.java.
 Quorum == (MemberCount \div 2) + 1
 
 CompareLog(t1, p1, t2, p2) ==
@@ -250,10 +205,7 @@ WillVoteFor(voter, candidate) ==
     /\ CompareLog(voter.leadershipTermId, voter.logPosition,
                   candidate.leadershipTermId, candidate.logPosition) <= 0
 
-(***************************************************************************)
-(* The gracefully closed leader does not count among "all" members, but it *)
-(* counts for the size of a quorum.                                        *)
-(***************************************************************************)
+\* The gracefully closed leader is not one of "all" members, but it counts for the size of a quorum.
 IsUnanimousCandidate(i, s) ==
     LET others == Members \ {s.gracefulClosedLeaderId}
     IN  /\ \A j \in others : WillVoteFor(s.members[j], s.members[i])
@@ -273,21 +225,16 @@ IsQuorumLeader(s) ==
     IN  /\ \A j \in ballot : s.members[j].vote # 0
         /\ Cardinality({j \in ballot : s.members[j].vote = 1}) >= Quorum
 
-(***************************************************************************)
-(* The k-th largest position of the active members, where k is the size of *)
-(* a quorum; other members count as 0.  Terms are ignored: hazard HZ1.     *)
-(***************************************************************************)
+\* The k-th largest position of the active members, where k is the size of a quorum; other members
+\* count as 0. Terms are ignored: hazard HZ1.
 QuorumPosition(position, active) ==
     LET reached(p) == Cardinality({j \in active : position[j] >= p}) >= Quorum
         candidates == {0} \cup {position[j] : j \in active}
         reachable  == {p \in candidates : p = 0 \/ (p > 0 /\ reached(p))}
     IN  CHOOSE p \in reachable : \A q \in reachable : q <= p
 
-(***************************************************************************)
-(* The bounded quorum position of a leader in term whose own log is        *)
-(* recorded up to own.  The leader's own record counts in full, those of   *)
-(* the others whatever their term.                                         *)
-(***************************************************************************)
+\* The quorum position of a leader in term, bounded by its own recording up to own. The leader's own
+\* record counts in full, those of the others whatever their term.
 CountedPosition(s, term, own, record) == record.logPosition
 
 CountedPositions(s, term, own) ==
@@ -302,23 +249,14 @@ BoundedQuorumPosition(s, term, own, active) ==
 ElectionQuorumPosition(s, active) ==
     BoundedQuorumPosition(s, s.leadershipTermId, s.appendPosition, active)
 
-(***************************************************************************)
-(* The position that a leader, in its election or outside, publishes as    *)
-(* committed and commits itself.  The quorum position is computed first,   *)
-(* and the leader's own record is updated afterwards.  So the leader       *)
-(* counts with its position of the previous duty cycle, and only if it is  *)
-(* itself active.                                                          *)
-(*                                                                         *)
-(* The quorum position can fall when a member is no longer active, and it  *)
-(* is sent as it is.  The commit position only rises.                      *)
-(* Source: ConsensusModuleAgent.updateLeaderPosition.                      *)
-(***************************************************************************)
+\* The position that a leader, in its election or outside, publishes as committed and commits
+\* itself. It computes the quorum position before it updates its own record. So it counts with its
+\* position of the previous duty cycle, and only if it is itself active. The quorum position falls
+\* when a member is no longer active, and is sent as it is; the commit position only rises.
+\* Source: ConsensusModuleAgent.updateLeaderPosition.
 NoteOwnPosition(i, s, own) == [s EXCEPT !.members[i].logPosition = own]
-
 LeaderQuorumPosition(i, s, term, own, active) == BoundedQuorumPosition(s, term, own, active)
-
 IsCommitDue(s, x, q) == q > s.commitPosition \/ x.commitInterval
-
 CommitTo(s, x, q) == IF IsCommitDue(s, x, q) THEN Max(s.commitPosition, q) ELSE s.commitPosition
 
 PublishCommitPosition(i, s, x, q) ==
@@ -331,18 +269,14 @@ HasReached(s, j, term, position) ==
 HasQuorumAtPosition(s, term, position, active) ==
     Cardinality({j \in active : HasReached(s, j, term, position)}) >= Quorum
 
-(***************************************************************************)
-(* The NewLeadershipTerm of a leader about the term that follows logTerm   *)
-(* in its log.  If the recording log has no next term in an election, the  *)
-(* term that the leader is about to open takes its place.                  *)
-(*                                                                         *)
-(* In LEADER_READY the message is about the new term itself, and names the *)
-(* same term as the next one, which begins at its base.  A member whose    *)
-(* log has grown in the term in the meantime truncates it there: hazard    *)
-(* HZ8.                                                                    *)
-(* Source: Election.publishNewLeadershipTerm,                              *)
-(* ConsensusModuleAgent.onCanvassPosition.                                 *)
-(***************************************************************************)
+\* The NewLeadershipTerm of a leader about the term that follows logTerm in its log. If the
+\* recording log has no next term in an election, the term that the leader is about to open takes
+\* its place.
+\*
+\* In LEADER_READY the message is about the new term itself, and names the same term as the next
+\* one, which begins at its base. A member whose log has grown in the term truncates it there:
+\* hazard HZ8.
+\* Source: Election.publishNewLeadershipTerm, ConsensusModuleAgent.onCanvassPosition.
 NamesNextTerm(s, logTerm) == FindTermEntry(s.recordingLog, logTerm + 1) # NoTermEntry
 
 AnnouncedCommit(position) == position

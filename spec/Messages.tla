@@ -1,17 +1,11 @@
 ------------------------------ MODULE Messages ------------------------------
-(***************************************************************************)
-(* The consensus messages of Aeron Cluster, one record set each.           *)
-(*                                                                         *)
-(* The field names are the ones of Aeron's SBE schema (id 111).  No rule   *)
-(* of the protocol reads these fields, so they are left out:               *)
-(* protocolVersion, appVersion, timestamp, logSessionId,                   *)
-(* leaderRecordingId, isStartup and catchupEndpoint.                       *)
-(*                                                                         *)
-(* Terms and positions are integers; -1 is null.  The rules use them only  *)
-(* by comparison, min, max, the k-th largest, "+1" on terms, and the       *)
-(* constants -1 and 0.  Therefore a step of a production log with 64-bit   *)
-(* positions can be checked on small numbers.                              *)
-(***************************************************************************)
+\* The consensus messages of Aeron Cluster, with the field names of Aeron's SBE schema (id 111). No
+\* rule of the protocol reads protocolVersion, appVersion, timestamp, logSessionId,
+\* leaderRecordingId, isStartup and catchupEndpoint: they are left out.
+\*
+\* Terms and positions are integers; -1 is null. The rules only compare them, take min, max or the
+\* k-th largest, and add 1 to a term. So a step of a production log with 64-bit positions can be
+\* checked on small numbers.
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANT MemberCount    \* How many members the cluster has; they are 0, 1, ...
@@ -28,9 +22,7 @@ Min(a, b) == IF a <= b THEN a ELSE b
 
 NoMessage == [type |-> "None"]
 
-(***************************************************************************)
-(* Constructors.  The arguments are in the order of the SBE fields.        *)
-(***************************************************************************)
+\* Constructors. The arguments are in the order of the SBE fields.
 CanvassPosition(logTerm, logPosition, term, follower) ==
     [type |-> "CanvassPosition", logLeadershipTermId |-> logTerm, logPosition |-> logPosition,
      leadershipTermId |-> term, followerMemberId |-> follower]
@@ -72,11 +64,8 @@ TerminationAck(term, logPosition, member) ==
     [type |-> "TerminationAck", leadershipTermId |-> term, logPosition |-> logPosition,
      memberId |-> member]
 
-(***************************************************************************)
-(* Sends.  The sends of a step are a sequence of [to, message] in the      *)
-(* order of sending.  A broadcast goes to the other members in ascending   *)
-(* order of their ids.                                                     *)
-(***************************************************************************)
+\* The sends of a step are a sequence of [to, message] in the order of sending. A broadcast goes to
+\* the other members in ascending order of their ids.
 Send(j, m) == <<[to |-> j, message |-> m]>>
 
 OthersOf(i, set) ==
@@ -88,10 +77,7 @@ SendToEach(i, set, m) ==
 
 Broadcast(i, m) == SendToEach(i, Members, m)
 
-(***************************************************************************)
-(* Types, for bounded sets of terms and positions.  The caller includes -1 *)
-(* if a field may be null.                                                 *)
-(***************************************************************************)
+\* Types, for bounded sets of terms and positions. The caller includes -1 if a field may be null.
 ShortMessageOf(Terms, Positions) ==
     LET T == Terms \cup {NULL_VALUE}
     IN  [type : {"CanvassPosition"}, logLeadershipTermId : T, logPosition : Positions,

@@ -1,31 +1,24 @@
 ------------------------------ MODULE Network -------------------------------
-(***************************************************************************)
-(* The consensus channels: one queue for each ordered pair of members.  It *)
-(* may lose messages, but never repeats them.  The messages of one process *)
-(* of the sender arrive in their order.                                    *)
-(*                                                                         *)
-(* An Aeron publication for each pair behaves so while it is connected.  A *)
-(* message is lost if the transport refuses it, if an image times out, and *)
-(* mostly if its receiver restarts.  Each process of a sender has an image *)
-(* of its own at the receiver, which polls its images in turn.  So after a *)
-(* pause it may receive messages of a new process before the rest of the   *)
-(* old one's (Subscription.poll; docs/decisions/0015).                     *)
-(*                                                                         *)
-(* A channel holds at most ChannelCapacity messages, and all channels      *)
-(* together at most NetworkCapacity.  A message beyond that is lost.  Any  *)
-(* message may be lost anyway, so this only bounds how many messages are   *)
-(* under way at once.                                                      *)
-(***************************************************************************)
+\* The consensus channels: one queue for each ordered pair of members. It may lose messages, but
+\* never repeats them. The messages of one process of the sender arrive in their order, as in an
+\* Aeron publication while it is connected.
+\*
+\* A message is lost if the transport refuses it, if an image times out, and mostly if its receiver
+\* restarts. Each process of a sender has an image of its own at the receiver, which polls its
+\* images in turn. So after a pause it may receive messages of a new process before the rest of the
+\* old one's (Subscription.poll; docs/decisions/0015).
+\*
+\* A channel holds at most ChannelCapacity messages, and all channels together at most
+\* NetworkCapacity. A message beyond that is lost. Any message may be lost anyway, so this only
+\* bounds how many are under way at once.
 EXTENDS Member
 
 CONSTANTS ChannelCapacity, NetworkCapacity
 
 NoChannels == [i \in Members |-> [j \in Members |-> <<>>]]
 
-(***************************************************************************)
-(* PROCESS_END: a mark in a channel.  The messages before it are of        *)
-(* earlier processes of the sender than those after it.                    *)
-(***************************************************************************)
+\* A mark in a channel: the messages before it are of earlier processes of the sender than those
+\* after it.
 PROCESS_END == [type |-> "ProcessEnd"]
 
 CountMessages(queue) ==
@@ -39,9 +32,7 @@ InFlight(channel) ==
     Total([i \in Members |-> Total([j \in Members |-> CountMessages(channel[i][j])], MemberCount - 1)],
           MemberCount - 1)
 
-(***************************************************************************)
-(* Transmit(channel, i, sends): the sends of member i enter its channels.  *)
-(***************************************************************************)
+\* Transmit: the sends of member i enter its channels.
 RECURSIVE Transmit(_, _, _)
 Transmit(channel, i, sends) ==
     IF sends = <<>> THEN channel
@@ -53,19 +44,15 @@ Transmit(channel, i, sends) ==
                       ELSE [channel EXCEPT ![i][j] = Append(@, Head(sends).message)],
                       i, Tail(sends))
 
-(***************************************************************************)
-(* EndProcess(channel, i): the network after a process of member i ended.  *)
-(***************************************************************************)
+\* EndProcess: the network after a process of member i has ended.
 EndProcess(channel, i) ==
     LET ended(queue) == IF queue = <<>> THEN queue
                         ELSE IF queue[Len(queue)] = PROCESS_END THEN queue
                         ELSE Append(queue, PROCESS_END)
     IN  [channel EXCEPT ![i] = [j \in Members |-> ended(@[j])]]
 
-(***************************************************************************)
-(* Without(queue, k): a queue after the message in place k has arrived.    *)
-(* The messages of the same process before it are lost.                    *)
-(***************************************************************************)
+\* Without: a queue after the message in place k has arrived. The messages of the same process
+\* before it are lost.
 Without(queue, k) ==
     LET ends == {e \in 1 .. (k - 1) : queue[e] = PROCESS_END}
         kept == IF ends = {} THEN 0 ELSE CHOOSE e \in ends : \A f \in ends : f <= e
@@ -73,17 +60,10 @@ Without(queue, k) ==
     IN  SubSeq(queue, 1, kept)
         \o (IF rest # <<>> /\ rest[1] = PROCESS_END THEN Tail(rest) ELSE rest)
 
-(***************************************************************************)
-(* Receive(channel, i, j, k): the network after the message in place k of  *)
-(* a channel has arrived.                                                  *)
-(***************************************************************************)
 Receive(channel, i, j, k) == [channel EXCEPT ![i][j] = Without(@, k)]
 
-(***************************************************************************)
-(* When a member restarts, either all messages under way to it are lost,   *)
-(* or none: messages that a sender had not yet put on the wire reach the   *)
-(* new process.  Messages that the member itself has sent may still        *)
-(* arrive.                                                                 *)
-(***************************************************************************)
+\* When a member restarts, either all messages under way to it are lost, or none: what a sender had
+\* not yet put on the wire reaches the new process. Messages that the member itself has sent may
+\* still arrive.
 LoseAllTo(channel, j) == [i \in Members |-> [channel[i] EXCEPT ![j] = <<>>]]
 =============================================================================

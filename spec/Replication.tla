@@ -1,22 +1,15 @@
 ---------------------------- MODULE Replication -----------------------------
-(***************************************************************************)
-(* The steps of a member's log, in elections and outside: append, record,  *)
-(* acknowledge, commit, consume, catch up, snapshot, terminate.            *)
-(*                                                                         *)
-(* The state of a member does not have the bytes of its log.  Cluster.tla, *)
-(* and the log causality of the checker, ensure that each recorded byte is *)
-(* the leader's byte at that position.                                     *)
-(***************************************************************************)
+\* The steps of a member's log, in elections and outside: append, record, acknowledge, commit,
+\* consume, catch up, snapshot, terminate. The state of a member does not have the bytes of its log.
+\* Cluster.tla, and the log causality of the checker, ensure that each recorded byte is the leader's
+\* byte at that position.
 EXTENDS Election
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* AppendEntry(i, s, x): a closed leader writes entries, up to x.position, *)
-(* to its log stream.  No other step writes, except LeaderReady, which     *)
-(* writes the first entry of a term.  A leader that has named the          *)
-(* termination position writes no more in its term.                        *)
-(* Source: LogPublisher, ConsensusModuleAgent.checkClusterControlToggle.   *)
-(***************************************************************************)
+\* AppendEntry: a closed leader writes entries, up to x.position, to its log stream. The only other
+\* step that writes is LeaderReady. A leader that has named the termination position writes no more
+\* in its term.
+\* Source: LogPublisher, ConsensusModuleAgent.checkClusterControlToggle.
 HasInitiatedTermination(s) ==
     s.terminationPosition # NULL_POSITION /\ s.terminationLeadershipTermId = s.moduleLeadershipTermId
 
@@ -24,22 +17,17 @@ AppendEntry(i, s, x) ==
     IF ~Closed(s, "LEADER") \/ x.position <= s.publicationPosition \/ HasInitiatedTermination(s) THEN {}
     ELSE Outcome([s EXCEPT !.publicationPosition = x.position], <<>>)
 
-(***************************************************************************)
-(* RecordLog(i, s, x): the archive has recorded up to x.position: entries  *)
-(* that this leader wrote, entries of the leader's stream, or entries      *)
-(* copied from the leader's archive.  The archive has its own threads, so  *)
-(* this may happen between any two steps of the member.  A leader's stream *)
-(* is longer than its recording outside elections, and after an election   *)
-(* that failed when the first entry was written.                           *)
-(*                                                                         *)
-(* A member that awaits the stream requests its recording as soon as the   *)
-(* stream has connected, and leaves the state when its archive shows the   *)
-(* recording.  In between more may be recorded: hazard HZ2.  Without a     *)
-(* recording a new one begins, and an error in that state forgets it       *)
-(* again.                                                                  *)
-(* Source: the archive; ArchiveConductor, RecordingSession;                *)
-(* ConsensusModuleAgent.tryJoinLogAsFollower.                              *)
-(***************************************************************************)
+\* RecordLog: the archive has recorded up to x.position: entries that this leader wrote, entries of
+\* the leader's stream, or entries copied from the leader's archive. The archive has its own
+\* threads, so this may happen between any two steps of the member. A leader's stream is longer than
+\* its recording outside elections, and after an election that failed when the first entry was
+\* written.
+\*
+\* A member that awaits the stream requests its recording as soon as the stream has connected, and
+\* leaves the state when its archive shows the recording. In between more may be recorded: hazard
+\* HZ2. Without a recording a new one begins, and an error in that state forgets it again.
+\* Source: the archive; ArchiveConductor, RecordingSession;
+\* ConsensusModuleAgent.tryJoinLogAsFollower.
 AwaitsRecording(s) ==
     /\ At(s, "FOLLOWER_CATCHUP_AWAIT") \/ At(s, "FOLLOWER_LOG_AWAIT")
     /\ HasRecording(s)
@@ -60,21 +48,16 @@ RecordLog(i, s, x) ==
     IN  IF x.position <= s.recordedPosition \/ x.position > bound THEN {}
         ELSE Outcome([s EXCEPT !.recordedPosition = x.position], <<>>)
 
-(***************************************************************************)
-(* ConsumeLog(i, s, x): process the log up to x.position, in which there   *)
-(* is no NewLeadershipTermEvent, and let the services process it.          *)
-(*                                                                         *)
-(* A follower stays within its recording and within the commit position of *)
-(* the leader; a replay stays within its bounds.  A closed follower at the *)
-(* termination position processes no more: it terminates.                  *)
-(*                                                                         *)
-(* An entry that begins before the bound is processed whole.  A bound lies *)
-(* within an entry if it is a position of another log, as HZ1 may commit.  *)
-(* Then x.entryPosition is where this entry begins.  In the models entries *)
-(* have length one, and no bound lies within one.                          *)
-(* Source: LogAdapter.poll, ConsensusModuleAgent.consensusWork,            *)
-(* catchupPoll, replayLogPoll; Image.boundedControlledPoll.                *)
-(***************************************************************************)
+\* ConsumeLog: process the log up to x.position, in which there is no NewLeadershipTermEvent, and
+\* let the services process it. A follower stays within its recording and within the commit position
+\* of the leader; a replay stays within its bounds. A closed follower at the termination position
+\* processes no more: it terminates.
+\*
+\* An entry that begins before the bound is processed whole. A bound lies within an entry if it is a
+\* position of another log, as HZ1 may commit. Then x.entryPosition is where this entry begins. In
+\* the models entries have length one, and no bound lies within one.
+\* Source: LogAdapter.poll, ConsensusModuleAgent.consensusWork, catchupPoll, replayLogPoll;
+\* Image.boundedControlledPoll.
 IsTerminating(s) ==
     s.terminationPosition # NULL_POSITION /\ s.commitPosition >= s.terminationPosition
 
@@ -95,15 +78,11 @@ ConsumeLog(i, s, x) ==
        \/ x.position > ConsumeBound(s) /\ ~IsBoundWithinEntry(s, x) THEN {}
     ELSE Outcome([s EXCEPT !.commitPosition = x.position], <<>>)
 
-(***************************************************************************)
-(* OnReplayNewLeadershipTermEvent(i, s, x): process the first entry of a   *)
-(* term, which ends at x.position.                                         *)
-(*                                                                         *)
-(* A follower that replays or catches up takes the term of the entry for   *)
-(* the last term of its log, even if its log continues: hazard HZ6.        *)
-(* Source: ConsensusModuleAgent.onReplayNewLeadershipTermEvent,            *)
-(* Election.onReplayNewLeadershipTermEvent.                                *)
-(***************************************************************************)
+\* OnReplayNewLeadershipTermEvent: process the first entry of a term, which ends at x.position. A
+\* follower that replays or catches up takes the term of the entry for the last term of its log,
+\* even if its log continues: hazard HZ6.
+\* Source: ConsensusModuleAgent.onReplayNewLeadershipTermEvent,
+\* Election.onReplayNewLeadershipTermEvent.
 LogTermInReplay(s, term) == term
 
 OnReplayNewLeadershipTermEvent(i, s, x) ==
@@ -118,13 +97,9 @@ OnReplayNewLeadershipTermEvent(i, s, x) ==
                                !.logLeadershipTermId = LogTermInReplay(s, x.leadershipTermId)], <<>>)
         ELSE Outcome(t, <<>>)
 
-(***************************************************************************)
-(* UpdateLeaderPosition(i, s, x): a closed leader computes the quorum      *)
-(* position, sends it to the followers, and commits.                       *)
-(*                                                                         *)
-(* It counts itself with its position of the previous duty cycle.          *)
-(* Source: ConsensusModuleAgent.updateLeaderPosition.                      *)
-(***************************************************************************)
+\* UpdateLeaderPosition: a closed leader computes the quorum position, sends it to the followers,
+\* and commits. It counts itself with its position of the previous duty cycle.
+\* Source: ConsensusModuleAgent.updateLeaderPosition.
 UpdateLeaderPosition(i, s, x) ==
     LET q == LeaderQuorumPosition(i, s, s.moduleLeadershipTermId, s.recordedPosition, x.active)
     IN  IF ~Closed(s, "LEADER") THEN {}
@@ -132,21 +107,16 @@ UpdateLeaderPosition(i, s, x) ==
                         !.commitPosition = CommitTo(s, x, q)],
                      PublishCommitPosition(i, s, x, q))
 
-(***************************************************************************)
-(* UpdateFollowerPosition(i, s, x): a closed follower reports the end of   *)
-(* its recording.                                                          *)
-(***************************************************************************)
+\* UpdateFollowerPosition: a closed follower reports the end of its recording.
 UpdateFollowerPosition(i, s, x) ==
     IF ~Closed(s, "FOLLOWER") \/ s.leaderMemberId = NULL_VALUE THEN {}
     ELSE Outcome(s, Send(s.leaderMemberId,
                          AppendPosition(s.moduleLeadershipTermId, s.recordedPosition, i, 0)))
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* OnCatchupPosition(i, s, x): replay the log to a follower that requests  *)
-(* it.  Only role and term are checked, not the election state.            *)
-(* Source: ConsensusModuleAgent.onCatchupPosition.                         *)
-(***************************************************************************)
+\* OnCatchupPosition: replay the log to a follower that requests it. Only role and term are checked,
+\* not the election state.
+\* Source: ConsensusModuleAgent.onCatchupPosition.
 OnCatchupPosition(i, s, x) ==
     LET m == x.message
     IN  IF /\ s.moduleState = "ACTIVE" /\ s.role = "LEADER"
@@ -154,11 +124,9 @@ OnCatchupPosition(i, s, x) ==
         THEN Ignore([s EXCEPT !.members[m.followerMemberId].catchupReplay = TRUE])
         ELSE Ignore(s)
 
-(***************************************************************************)
-(* OnStopCatchup(i, s, x): the leader has found that this member has       *)
-(* caught up.  From here on the member listens to the live log only.       *)
-(* Source: ConsensusModuleAgent.onStopCatchup.                             *)
-(***************************************************************************)
+\* OnStopCatchup: the leader has found that this member has caught up. From here on the member
+\* listens to the live log only.
+\* Source: ConsensusModuleAgent.onStopCatchup.
 OnStopCatchup(i, s, x) ==
     LET m == x.message
     IN  IF /\ s.moduleState = "ACTIVE" /\ m.followerMemberId = i
@@ -167,13 +135,10 @@ OnStopCatchup(i, s, x) ==
         ELSE Ignore(s)
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* TakeSnapshot(i, s, x): take a snapshot of the processed log.  A restart *)
-(* begins there.  An entry of the log requests it, so every member takes   *)
-(* its snapshot at the same position.  A member fails to take a snapshot   *)
-(* if its recording log lacks the current term.                            *)
-(* Source: ConsensusModuleAgent.takeSnapshot, RecordingLog.getTermEntry.   *)
-(***************************************************************************)
+\* TakeSnapshot: take a snapshot of the processed log, at which a restart begins. An entry of the
+\* log requests it, so every member takes its snapshot at the same position. A member fails to take
+\* one if its recording log lacks the current term.
+\* Source: ConsensusModuleAgent.takeSnapshot, RecordingLog.getTermEntry.
 TakeSnapshot(i, s, x) ==
     LET entry == FindTermEntry(s.recordingLog, s.moduleLeadershipTermId)
     IN  IF \/ s.moduleState # "ACTIVE" \/ s.commitPosition <= s.snapshotLogPosition
@@ -184,28 +149,20 @@ TakeSnapshot(i, s, x) ==
                                !.snapshotTermBaseLogPosition = entry.termBaseLogPosition,
                                !.snapshotLogPosition = s.commitPosition], <<>>)
 
-(***************************************************************************)
-(* InitiateTermination(i, s, x): an operator shuts the cluster down, and   *)
-(* the leader names the position at which all members end.  It does so     *)
-(* once in its term.  The leader may have a termination position of an     *)
-(* older term, in which it followed and did not terminate; this does not   *)
-(* prevent the step.                                                       *)
-(* Source: ConsensusModuleAgent.checkClusterControlToggle.                 *)
-(***************************************************************************)
+\* InitiateTermination: an operator shuts the cluster down, and the leader names the position at
+\* which all members end, once in its term. A termination position of an older term, in which it
+\* followed and did not terminate, does not prevent the step.
+\* Source: ConsensusModuleAgent.checkClusterControlToggle.
 InitiateTermination(i, s, x) ==
     IF ~Closed(s, "LEADER") \/ HasInitiatedTermination(s) THEN {}
     ELSE Outcome([s EXCEPT !.terminationPosition = s.publicationPosition,
                            !.terminationLeadershipTermId = s.moduleLeadershipTermId],
                  Broadcast(i, TerminationPosition(s.moduleLeadershipTermId, s.publicationPosition)))
 
-(***************************************************************************)
-(* OnTerminationPosition(i, s, x): a follower notes the position; the      *)
-(* election state is not checked.  If it is noted in an election, or       *)
-(* survives an election, it ends the member in its next term.  The member  *)
-(* closes that term at its own position, while the leader continues:       *)
-(* hazard HZ9.                                                             *)
-(* Source: ConsensusModuleAgent.onTerminationPosition.                     *)
-(***************************************************************************)
+\* OnTerminationPosition: a follower notes the position; the election state is not checked. If it is
+\* noted in an election, or survives one, it ends the member in its next term. The member closes
+\* that term at its own position, while the leader continues: hazard HZ9.
+\* Source: ConsensusModuleAgent.onTerminationPosition.
 MayBeTerminated(s) == s.moduleState = "ACTIVE" /\ s.role = "FOLLOWER"
 
 OnTerminationPosition(i, s, x) ==
@@ -216,30 +173,22 @@ OnTerminationPosition(i, s, x) ==
                               !.terminationLeadershipTermId = m.leadershipTermId])
         ELSE Ignore(s)
 
-(***************************************************************************)
-(* OnTerminationAck(i, s, x): the leader waits for these messages, up to a *)
-(* deadline.  Left out: which members have acknowledged.  This is sound,   *)
-(* because Terminate may also follow the deadline.                         *)
-(* Source: ConsensusModuleAgent.onTerminationAck.                          *)
-(***************************************************************************)
+\* OnTerminationAck: the leader waits for these messages, up to a deadline. Left out: which members
+\* have acknowledged. This is sound, because Terminate may also follow the deadline.
+\* Source: ConsensusModuleAgent.onTerminationAck.
 OnTerminationAck(i, s, x) == Ignore(s)
 
-(***************************************************************************)
-(* Terminate(i, s, x): close the current term, and end the process.        *)
-(*                                                                         *)
-(* A follower ends when it has processed the log up to the termination     *)
-(* position, and closes the term at its own position.  It acknowledges     *)
-(* with that position if the term is still the one of the request.  A      *)
-(* leader ends if it has requested the termination itself, in its term,    *)
-(* once all members have acknowledged or a deadline has passed, whatever   *)
-(* its commit position.  It closes the term at the termination position.   *)
-(* Only Restart can follow.                                                *)
-(*                                                                         *)
-(* Left out: a leader that requested a termination in an older term, and   *)
-(* is elected again before the deadline, ends in the new term.             *)
-(* Source: ConsensusModuleAgent.doTermination, closeAndTerminate,          *)
-(* ClusterTermination.                                                     *)
-(***************************************************************************)
+\* Terminate: close the current term, and end the process. Only Restart can follow.
+\*
+\* A follower ends when it has processed the log up to the termination position, and closes the term
+\* at its own position. It acknowledges with that position if the term is still the one of the
+\* request. A leader ends if it has requested the termination itself, in its term, once all members
+\* have acknowledged or a deadline has passed, whatever its commit position. It closes the term at
+\* the termination position.
+\*
+\* Left out: a leader that requested a termination in an older term, and is elected again before the
+\* deadline, ends in the new term.
+\* Source: ConsensusModuleAgent.doTermination, closeAndTerminate, ClusterTermination.
 Terminate(i, s, x) ==
     LET end == IF s.role = "LEADER" THEN s.terminationPosition ELSE s.commitPosition
         d   == Disk([s EXCEPT !.recordingLog = CommitLogPosition(s.recordingLog,

@@ -1,19 +1,14 @@
 ----------------------------- MODULE WellFormed -----------------------------
-(***************************************************************************)
-(* The property that every message of a member satisfies.                  *)
-(*                                                                         *)
-(* MemberGraph.tla lets one member receive any well-formed message: this   *)
-(* is its assumption about its environment.  The assumption is discharged  *)
-(* twice.  SendsAreWellFormed of MemberGraph says that a member that       *)
-(* receives only well-formed messages sends only well-formed messages.     *)
-(* MessagesAreWellFormed of Properties.tla, an invariant of the models of  *)
-(* the cluster, says that every message under way is well-formed.          *)
-(*                                                                         *)
-(* The property is weak on purpose.  It says nothing about two messages of *)
-(* one member, nor about the contents of the log.  It does not say that a  *)
-(* vote or a StopCatchup reaches the right member; so the guards that      *)
-(* check this have an effect.                                              *)
-(***************************************************************************)
+\* The property that every message of a member satisfies.
+\*
+\* MemberGraph.tla assumes it of the messages that its one member receives. The assumption is
+\* discharged twice: SendsAreWellFormed of MemberGraph says that this member sends only well-formed
+\* messages, and MessagesAreWellFormed of Properties.tla that every message under way in a cluster
+\* is well-formed.
+\*
+\* The property is weak on purpose. It says nothing about two messages of one member, nor about the
+\* contents of the log. It does not say that a vote or a StopCatchup reaches the right member, so
+\* the guards that check this have an effect.
 EXTENDS Member
 
 IsTerm(t) == t >= 0
@@ -23,19 +18,12 @@ IsPositionOrNull(p) == p >= NULL_POSITION
 IsPeer(from, j) == j \in Members \ {from}
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The parts of a NewLeadershipTerm.                                       *)
-(*                                                                         *)
-(* Three fields describe the term that follows logLeadershipTermId.  All   *)
-(* are null if the leader is outside elections and the message is about    *)
-(* its own term.  They name the term that the leader is about to open, at  *)
-(* the end of its log, if its recording log has no next term.  Otherwise   *)
-(* they are an entry of its recording log.                                 *)
-(*                                                                         *)
-(* The positions of that entry are not compared with the leader's log or   *)
-(* with each other, because the recording log can disagree with the log    *)
-(* (hazards HZ2 and HZ6).                                                  *)
-(***************************************************************************)
+\* The parts of a NewLeadershipTerm. Three fields describe the term that follows
+\* logLeadershipTermId. They are null if the leader is outside elections and the message is about
+\* its own term; they name the term that the leader is about to open, at the end of its log, if its
+\* recording log has no next term; else they are an entry of its recording log. The positions of
+\* that entry are not compared with the leader's log or with each other, because the recording log
+\* can disagree with the log (hazards HZ2 and HZ6).
 NextTermIsNull(m) ==
     /\ m.nextLeadershipTermId = NULL_VALUE
     /\ m.nextTermBaseLogPosition = NULL_POSITION
@@ -62,17 +50,13 @@ WellFormedNewLeadershipTerm(from, m) ==
        ELSE IsPosition(m.commitPosition) /\ m.commitPosition <= m.logPosition
     /\ NextTermIsNull(m) \/ NextTermIsAboutToOpen(m) \/ NextTermIsKnown(m)
 
-(***************************************************************************)
-(* INV: WellFormed(from, m), for a message m of member from.               *)
-(*                                                                         *)
-(* The last term of a candidate's log is below its candidate term, because *)
-(* following a leader raises the candidate term first.  A member that      *)
-(* votes for it has no newer log; a member that refuses may have any log.  *)
-(* A report of a recording may have no term: a member that catches up in   *)
-(* the first term has not yet consumed the first entry of that term.  A    *)
-(* leader of 1.49 publishes in the term of its module, which is null in    *)
-(* its first election.                                                     *)
-(***************************************************************************)
+\* INV: WellFormed(from, m), for a message m of member from.
+\*
+\* The last term of a candidate's log is below its candidate term, because following a leader raises
+\* the candidate term first. A member that votes for it has no newer log; a member that refuses may
+\* have any log. A report of a recording may have no term: a member that catches up in the first
+\* term has not yet consumed the first entry of that term. A leader of 1.49 publishes in the term of
+\* its module, which is null in its first election.
 WellFormed(from, m) ==
     CASE m.type = "CanvassPosition" ->
             /\ m.followerMemberId = from

@@ -105,7 +105,7 @@ def test_of_cores_alone_only_steps_of_mutants_that_whole_members_mask_differ(
 def test_the_fact_that_makes_a_mutant_equal_is_checked_and_can_be_broken(name: str) -> None:
     fact = EQUAL[name].lemma
     text = (spec_root() / "Properties.tla").read_text("utf-8")
-    result = re.search(rf"((?:^\(\*.*\*\)\n)+){fact} ==", text, re.MULTILINE)
+    result = re.search(rf"((?:^\\\*.*\n)+){fact} ==", text, re.MULTILINE)
     claim, broken = set(), set()
     for model in load_manifest().models:
         config = config_of(model)
@@ -115,15 +115,15 @@ def test_the_fact_that_makes_a_mutant_equal_is_checked_and_can_be_broken(name: s
             broken.add(model.name)
 
     assert result is not None
-    assert "(* Guard: " in result[1]
+    assert "\\* Guard: " in result[1]
     assert {"BallotMutants", "LogMutants", "MCFactsHazard3", "MCFive"} <= claim
     assert broken
 
 
 def test_every_lemma_of_the_spec_makes_a_mutant_equal() -> None:
     text = (spec_root() / "Properties.tla").read_text("utf-8")
-    text = text.partition("(* Lemmas: ")[2].partition("-" * 60)[0]
+    text = text.partition("\\* Lemmas: ")[2].partition("-" * 60)[0]
 
-    assert sorted(re.findall(r"^\(\* INV: (\w+)\.", text, re.MULTILINE)) == sorted(
+    assert sorted(re.findall(r"^\\\* INV: (\w+)\.", text, re.MULTILINE)) == sorted(
         one.lemma for one in EQUAL.values()
     )

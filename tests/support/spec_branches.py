@@ -24,7 +24,7 @@ _TOKEN: Final = re.compile(
     r'"[^"]*"|\\[A-Za-z]+|\w+|/\\|\\/|<<|>>|=>|\|->|->|<-|\[\]|==|<=|>=|\.\.|\S'
 )
 _BEFORE_A_BRANCH: Final = frozenset({"THEN", "ELSE", "/\\", "\\/", "=>", "->"})
-_BOX_OR_RULE: Final = re.compile(r"\s*(?:\(\*.*\*\)|-{4,}.*|={4,})\s*")
+_RULE: Final = re.compile(r"(?:-{4,}.*|={4,})\s*")
 _REMARK: Final = re.compile(r"\\\*.*")
 _HEAD: Final = re.compile(r"(\w+)(?:\([^)]*\))?\s*==")
 _HIT: Final = re.compile(r'<<"branch", (\d+)>>')
@@ -61,7 +61,7 @@ class _Place:
 def _places(module: str, lines: list[str]) -> Iterator[_Place]:
     operator, before = "", ""
     for number, line in enumerate(lines):
-        if _BOX_OR_RULE.fullmatch(line):
+        if _RULE.fullmatch(line):
             continue
         if head := _HEAD.match(line):
             operator, before = head[1], ""
