@@ -1,17 +1,13 @@
 ------------------------------ MODULE Encoding ------------------------------
-(***************************************************************************)
-(* States, inputs, messages and outcomes as tuples of small integers, and  *)
-(* back.  This is the form in which TLC prints edges and reads steps.      *)
-(*                                                                         *)
-(* The fields have the order of the Python classes with the same names,    *)
-(* except the two lists of a state, which are at the end.  A name is the   *)
-(* number of its place, from 0, in one of the tables.  A truth value is 0  *)
-(* or 1.  A set of members is the sum of 2^j for its members j.  Null is   *)
-(* -1.                                                                     *)
-(*                                                                         *)
-(* Left out: numbers out of range, and names that are not in the tables.   *)
-(* This is sound, because Decode only reads validated tuples.              *)
-(***************************************************************************)
+\* States, inputs, messages and outcomes as tuples of small integers, and back. This is the form in
+\* which TLC prints edges and reads steps.
+\*
+\* The fields have the order of the Python classes with the same names, except the two lists of a
+\* state, which are at the end. A name is the number of its place, from 0, in one of the tables. A
+\* truth value is 0 or 1. A set of members is the sum of 2^j for its members j. Null is -1.
+\*
+\* Left out: numbers out of range, and names that are not in the tables. This is sound, because
+\* Decode only reads validated tuples.
 EXTENDS Member
 
 RoleTable == <<"FOLLOWER", "CANDIDATE", "LEADER">>
@@ -32,10 +28,7 @@ MaskTable == [k \in 1 .. (2 ^ MemberCount) |-> SetOf(k - 1)]
 MaskCode == Codes(MaskTable)
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* A message is the number of its type and then its fields; -1 is no       *)
-(* message.                                                                *)
-(***************************************************************************)
+\* A message is the number of its type and then its fields; -1 is no message.
 EncodeMessage(m) ==
     CASE m.type = "None" -> <<-1>>
       [] m.type = "CanvassPosition" ->
@@ -71,9 +64,7 @@ DecodeMessage(r, k) ==
       [] r[k] = 8 -> TerminationPosition(r[k + 1], r[k + 2])
       [] r[k] = 9 -> TerminationAck(r[k + 1], r[k + 2], r[k + 3])
 
-(***************************************************************************)
-(* The number of integers of a message, by the number of its type.         *)
-(***************************************************************************)
+\* The number of integers of a message, by the number of its type.
 MessageWidths == <<5, 5, 7, 10, 5, 4, 4, 3, 3, 4>>
 
 AfterMessage(r, k) == k + (IF r[k] = -1 THEN 1 ELSE MessageWidths[r[k] + 1])
@@ -90,9 +81,7 @@ DecodeSome(r, k, count) ==
 DecodeSends(r, k) == DecodeSome(r, k + 1, r[k])
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* An input is its facts and then its message.                             *)
-(***************************************************************************)
+\* An input is its facts and then its message.
 InputWidth == 10
 
 EncodeInput(x) ==
@@ -116,10 +105,8 @@ DecodeInput(r, k) ==
 AfterInput(r, k) == AfterMessage(r, k + InputWidth)
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* A state is its single fields, then the record of each member, then the  *)
-(* length of the recording log and its entries.                            *)
-(***************************************************************************)
+\* A state is its single fields, then the record of each member, then the length of the recording
+\* log and its entries.
 StateWidth == 29
 RecordWidth == 6
 
@@ -187,19 +174,15 @@ DecodeState(r, k) ==
      recordingLog |-> [n \in 1 .. r[LogStart(k)] |->
         TermEntry(r[LogStart(k) + 3 * n - 2], r[LogStart(k) + 3 * n - 1], r[LogStart(k) + 3 * n])]]
 
-(***************************************************************************)
-(* The place after a state that begins at place k.                         *)
-(***************************************************************************)
+\* The place after a state that begins at place k.
 AfterState(r, k) == LogStart(k) + 3 * r[LogStart(k)] + 1
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* Tuples of integers as strings.  The parser of TLA+ is slow for each     *)
-(* number of a literal, and fast for a string.                             *)
-(*                                                                         *)
-(* The first digit is the number of digits of each number: one, for        *)
-(* numbers from -8, or six.  The highest digit comes first.                *)
-(***************************************************************************)
+\* Tuples of integers as strings. The parser of TLA+ is slow for each number of a literal, and fast
+\* for a string.
+\*
+\* The first digit is the number of digits of each number: one, for numbers from -8, or six. The
+\* highest digit comes first.
 DigitTable == "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
 
 Digit ==

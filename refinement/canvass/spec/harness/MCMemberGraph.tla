@@ -1,21 +1,15 @@
 --------------------------- MODULE MCMemberGraph ----------------------------
-(***************************************************************************)
-(* MemberGraph.tla for TLC: the roots of the search, and the printing of   *)
-(* the graph.                                                              *)
-(*                                                                         *)
-(* There are too many reachable states, because the possible records of    *)
-(* peers multiply the possible disks.  So the models of two and three      *)
-(* members begin in every state of some typical lives, which together have *)
-(* all election states, and go a few steps from there.  With one member    *)
-(* the whole graph is small.                                               *)
-(***************************************************************************)
+\* MemberGraph.tla for TLC: the roots of the search, and the printing of the graph.
+\*
+\* There are too many reachable states, because the possible records of peers multiply the possible
+\* disks. So the models of two and three members begin in every state of some typical lives, which
+\* together have all election states, and go a few steps from there. With one member the whole graph
+\* is small.
 EXTENDS MemberGraph
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* A life is a sequence of steps.  It ends at a step that is not enabled;  *)
-(* the assumption below says that every step of every life is enabled.     *)
-(***************************************************************************)
+\* A life is a sequence of steps. It ends at a step that is not enabled; the assumption below says
+\* that every step of every life is enabled.
 Does(action) == <<action, NoInput>>
 DoesBy(action, position) == <<action, [NoInput EXCEPT !.position = position]>>
 IntervalPasses(action) == <<action, [NoInput EXCEPT !.interval = TRUE]>>
@@ -34,19 +28,13 @@ Enters(term, base, position) ==
 
 Commit(position) == IF IsRev149 THEN NULL_POSITION ELSE position
 
-(***************************************************************************)
-(* Hardened against HZ5 a leader waits until a quorum has opened its term. *)
-(***************************************************************************)
+\* Hardened against HZ5 a leader waits until a quorum has opened its term.
 OpenedBy(from, term, position) ==
     IF IsHardened("HZ5") THEN <<Receives(AppendPosition(term, position, from, 0))>> ELSE <<>>
 
-(***************************************************************************)
-(* A leader's life.  Elected by all in term 0, it writes two entries,      *)
-(* takes a snapshot after the first, and helps a follower to catch up.  It *)
-(* loses its followers, and member 1 wins term 1 without the second entry, *)
-(* which is truncated.  Then it catches up, follows, terminates and        *)
-(* restarts.                                                               *)
-(***************************************************************************)
+\* A leader's life. Elected by all in term 0, it writes two entries, takes a snapshot after the
+\* first, and helps a follower to catch up. It loses its followers, and member 1 wins term 1 without
+\* the second entry, which is truncated. Then it catches up, follows, terminates and restarts.
 LifeOfLeader ==
     <<Does("Restart"),
       Receives(CanvassPosition(NULL_VALUE, 0, NULL_VALUE, 1)),
@@ -97,10 +85,8 @@ LifeOfLeader ==
       Does("Terminate"),
       Does("Restart")>>
 
-(***************************************************************************)
-(* A follower's life: new to the cluster in term 1, it copies term 0 from  *)
-(* the leader's archive, replays it and joins the live log.                *)
-(***************************************************************************)
+\* A follower's life: new to the cluster in term 1, it copies term 0 from the leader's archive,
+\* replays it and joins the live log.
 LifeOfFollower ==
     <<Does("Restart"),
       Receives(NewLeadershipTerm(NULL_VALUE, 0, 0, 1, 1, 1, 1, Commit(0), 1)),
@@ -117,13 +103,10 @@ LifeOfFollower ==
       Does("FollowerLogAwait"),
       Does("FollowerReady")>>
 
-(***************************************************************************)
-(* A new leader's life.  It follows member 1 in term 0 until that member   *)
-(* closes gracefully, with one entry that is not known to be committed.    *)
-(* Member 2 has a shorter log, votes for it, and must copy the rest before *)
-(* it may lead.  In another life its election fails when the first entry   *)
-(* of its term is written.                                                 *)
-(***************************************************************************)
+\* A new leader's life. It follows member 1 in term 0 until that member closes gracefully, with one
+\* entry that is not known to be committed. Member 2 has a shorter log, votes for it, and must copy
+\* the rest before it may lead. In another life its election fails when the first entry of its term
+\* is written.
 JoinsNewTerm ==
     <<Does("Restart"),
       Receives(NewLeadershipTerm(NULL_VALUE, 0, 0, NULL_POSITION, 0, 0, 0, Commit(0), 1)),
@@ -164,12 +147,9 @@ LifeOfFailed ==
       DoesBy("RecordLog", 3),
       Does("ElectionInit")>>
 
-(***************************************************************************)
-(* Two hopeful lives.  The member begins to catch up in the first term and *)
-(* runs for election before that term is in its recording log: after a     *)
-(* restart, when it has forgotten the term and its recording, or after an  *)
-(* error, when it has not.                                                 *)
-(***************************************************************************)
+\* Two hopeful lives. The member begins to catch up in the first term and runs for election before
+\* that term is in its recording log: after a restart, when it has forgotten the term and its
+\* recording, or after an error, when it has not.
 BeginsToCatchUp ==
     <<Does("Restart"),
       Receives(NewLeadershipTerm(NULL_VALUE, 0, 0, NULL_POSITION, 0, 0, 2, Commit(1), 1)),
@@ -191,10 +171,7 @@ LifeOfForgetful == BeginsToCatchUp \o <<Does("Restart")>> \o Stands(NULL_VALUE, 
 LifeOfInterrupted ==
     BeginsToCatchUp \o <<Does("ElectionError"), Does("ElectionInit")>> \o Stands(NULL_VALUE, 1)
 
-(***************************************************************************)
-(* A leader of the second ballot: the first ballot fails, so no log ever   *)
-(* has term 0.                                                             *)
-(***************************************************************************)
+\* A leader of the second ballot: the first ballot fails, so no log ever has term 0.
 HearsBoth ==
     <<Receives(CanvassPosition(NULL_VALUE, 0, NULL_VALUE, 1)),
       Receives(CanvassPosition(NULL_VALUE, 0, NULL_VALUE, 2)),
@@ -217,9 +194,7 @@ LifeOfPersistent ==
       Receives(AppendPosition(1, 0, 1, 0)),
       OpensLog(1)>>
 
-(***************************************************************************)
-(* An unlucky life: the member wins the ballot and fails at once.          *)
-(***************************************************************************)
+\* An unlucky life: the member wins the ballot and fails at once.
 LifeOfUnlucky ==
     <<Does("Restart")>> \o HearsBoth \o
     <<Receives(Vote(0, NULL_VALUE, 0, Self, 1, TRUE)),
@@ -227,11 +202,8 @@ LifeOfUnlucky ==
       Does("ElectionError"),
       Does("ElectionInit")>>
 
-(***************************************************************************)
-(* A stray life: the member follows member 2 into term 1 though its log is *)
-(* longer than the base of that term: the leader's recording log disagrees *)
-(* with its log (hazards HZ2 and HZ6).                                     *)
-(***************************************************************************)
+\* A stray life: the member follows member 2 into term 1 though its log is longer than the base of
+\* that term: the leader's recording log disagrees with its log (hazards HZ2 and HZ6).
 LifeOfStray ==
     JoinsNewTerm \o
     <<DoesBy("RecordLog", 2),
@@ -243,11 +215,8 @@ LifeOfStray ==
       Does("FollowerCatchupInit"),
       Does("FollowerCatchupAwait")>>
 
-(***************************************************************************)
-(* A latecomer's life: it has caught up to the end that the leader's log   *)
-(* had when the catch-up began, and may hear of more before it leaves the  *)
-(* catch-up.                                                               *)
-(***************************************************************************)
+\* A latecomer's life: it has caught up to the end that the leader's log had when the catch-up
+\* began, and may hear of more before it leaves the catch-up.
 LifeOfLatecomer ==
     <<Does("Restart"),
       Receives(NewLeadershipTerm(NULL_VALUE, 0, 0, NULL_POSITION, 0, 0, 1, Commit(0), 1)),
@@ -259,10 +228,8 @@ LifeOfLatecomer ==
       Enters(0, 0, 1),
       Receives(StopCatchup(0, Self))>>
 
-(***************************************************************************)
-(* A life in which a termination request survives its term: no member      *)
-(* waits for the acknowledgement any more.                                 *)
-(***************************************************************************)
+\* A life in which a termination request survives its term: no member waits for the acknowledgement
+\* any more.
 LifeOfReminded ==
     JoinsNewTerm \o
     <<Receives(TerminationPosition(0, 1)),
@@ -273,10 +240,8 @@ LifeOfReminded ==
       Does("FollowerLogAwait"),
       Does("FollowerReady")>>
 
-(***************************************************************************)
-(* A life in which the leader's archive is lost while a term is copied     *)
-(* from it: the copy is short (hazard HZ10).                               *)
-(***************************************************************************)
+\* A life in which the leader's archive is lost while a term is copied from it: the copy is short
+\* (hazard HZ10).
 CopiesShort ==
     <<Does("Restart"),
       Receives(NewLeadershipTerm(NULL_VALUE, 0, 0, 2, 1, 2, 2, Commit(1), 1)),
@@ -287,10 +252,8 @@ CopiesShort ==
 
 LifeOfShortCopy == CopiesShort \o <<Does("Restart")>>
 
-(***************************************************************************)
-(* A hasty life: the live log is recorded before the member joins it, and  *)
-(* then the election fails (hazard HZ2).                                   *)
-(***************************************************************************)
+\* A hasty life: the live log is recorded before the member joins it, and then the election fails
+\* (hazard HZ2).
 LifeOfHasty ==
     IF IsHardened("HZ2") THEN <<>>
     ELSE JoinsNewTerm \o
@@ -302,9 +265,7 @@ LifeOfHasty ==
            Does("ElectionError"),
            Does("ElectionInit")>>
 
-(***************************************************************************)
-(* A life in a cluster of two, whose leader closes gracefully.             *)
-(***************************************************************************)
+\* A life in a cluster of two, whose leader closes gracefully.
 LifeOfOther ==
     JoinsNewTerm \o
     <<LosesLeader,
@@ -321,14 +282,10 @@ LifeOfOther ==
       Receives(AppendPosition(1, 1, 1, 0)),
       OpensLog(2)>>
 
-(***************************************************************************)
-(* Lives of three terms, for models whose bounds allow them: there terms   *)
-(* may differ by more than one, and a log may have more terms than a       *)
-(* message describes.                                                      *)
-(*                                                                         *)
-(* A veteran's life: it follows member 1 in term 0, member 2 in term 1,    *)
-(* and leads term 2.                                                       *)
-(***************************************************************************)
+\* Lives of three terms, for models whose bounds allow them: there terms may differ by more than
+\* one, and a log may have more terms than a message describes.
+\*
+\* A veteran's life: it follows member 1 in term 0, member 2 in term 1, and leads term 2.
 LifeOfVeteran ==
     JoinsNewTerm \o
     <<Does("EnterElection"),
@@ -360,10 +317,8 @@ LifeOfVeteran ==
       Receives(CanvassPosition(0, 1, 0, 2)),
       Receives(CatchupPosition(2, 1, 2))>>
 
-(***************************************************************************)
-(* A sleeper's life: new to the cluster in term 2, it copies terms 0 and 1 *)
-(* one after the other before it joins.                                    *)
-(***************************************************************************)
+\* A sleeper's life: new to the cluster in term 2, it copies terms 0 and 1 one after the other
+\* before it joins.
 LifeOfSleeper ==
     <<Does("Restart"),
       Receives(NewLeadershipTerm(NULL_VALUE, 0, 0, 1, 2, 2, 2, Commit(0), 1)),
@@ -385,10 +340,8 @@ LifeOfSleeper ==
       Does("FollowerLogAwait"),
       Does("FollowerReady")>>
 
-(***************************************************************************)
-(* A skipper's life: nobody won term 1, so its log has term 2 directly     *)
-(* after term 0; it catches up in term 2 and starts again.                 *)
-(***************************************************************************)
+\* A skipper's life: nobody won term 1, so its log has term 2 directly after term 0; it catches up
+\* in term 2 and starts again.
 LifeOfSkipper ==
     JoinsNewTerm \o
     <<Does("EnterElection"),
@@ -405,10 +358,8 @@ LifeOfSkipper ==
       Does("FollowerReady"),
       Does("Restart")>>
 
-(***************************************************************************)
-(* A stubborn member's life: it refuses a candidate of term 1 with a       *)
-(* shorter log, which uses that term up, and wins term 2 on top of term 0. *)
-(***************************************************************************)
+\* A stubborn member's life: it refuses a candidate of term 1 with a shorter log, which uses that
+\* term up, and wins term 2 on top of term 0.
 LifeOfStubborn ==
     JoinsNewTerm \o
     <<Does("EnterElection"),
@@ -427,10 +378,7 @@ LifeOfStubborn ==
       Receives(AppendPosition(2, 1, 1, 0)),
       OpensLog(2)>>
 
-(***************************************************************************)
-(* A misled member's life: its copy of term 0 was short, and it wins term  *)
-(* 2 on top of that.                                                       *)
-(***************************************************************************)
+\* A misled member's life: its copy of term 0 was short, and it wins term 2 on top of that.
 LifeOfMisled ==
     CopiesShort \o
     <<Receives(CanvassPosition(0, 1, 0, 2)),
@@ -449,11 +397,8 @@ LifeOfMisled ==
       OpensLog(2),
       Receives(CanvassPosition(0, 2, 0, 1))>>
 
-(***************************************************************************)
-(* A leader's life in a cluster of five.  Member 4 is always silent, and   *)
-(* the votes of members 1 and 2 make a quorum when the ballot ends.  Two   *)
-(* followers have the first entry, and one has the second.                 *)
-(***************************************************************************)
+\* A leader's life in a cluster of five. Member 4 is always silent, and the votes of members 1 and 2
+\* make a quorum when the ballot ends. Two followers have the first entry, and one has the second.
 LifeOfLeaderOfFive ==
     <<Does("Restart"),
       Receives(CanvassPosition(NULL_VALUE, 0, NULL_VALUE, 1)),
@@ -514,12 +459,9 @@ LongLivedRoots == LivedRoots \cup UNION {StatesOf(NewMember, life) : life \in Lo
 ASSUME MemberCount = 3 /\ MaxTerm >= 2 => \A life \in LongLives : IsLived(NewMember, life)
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The assumption about the environment is discharged: a member that       *)
-(* receives well-formed messages sends well-formed messages.  TLC stops at *)
-(* a step that breaks it, in the model (an action constraint) and when it  *)
-(* prints.                                                                 *)
-(***************************************************************************)
+\* The assumption about the environment is discharged: a member that receives well-formed messages
+\* sends well-formed messages. TLC stops at a step that breaks it, in the model (an action
+\* constraint) and when it prints.
 AreWellFormed(sends) ==
     \A k \in DOMAIN sends :
         IF sends[k].to \in Peers /\ WellFormed(Self, sends[k].message) THEN TRUE
@@ -528,23 +470,20 @@ AreWellFormed(sends) ==
 SendsAreWellFormed == AreWellFormed(auxStep'.sends)
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* Printing.  Each line is a string with one tuple of integers, and one    *)
-(* write to the output.  TLC would break a tuple over many lines.  Input k *)
-(* of action a is the k-th entry of InputTable.                            *)
-(*                                                                         *)
-(*   <<0, a, k, input>>     an input                                       *)
-(*   <<1, state>>           a state that is expanded; what follows is of   *)
-(*                          this state, up to the next line of this kind   *)
-(*   <<2, a, r0, r1, ...>>  the results of the action's inputs in turn:    *)
-(*                          0 not enabled, 1 nothing changes and nothing   *)
-(*                          is sent, 2 an outcome, 3 not asked             *)
-(*   <<3, a>>               no input of this action is enabled             *)
-(*   <<4, k, state, sends>> the outcome of input k of the line of kind 2   *)
-(*                          before                                         *)
-(*                                                                         *)
-(* Use one worker: the lines of two would mix.                             *)
-(***************************************************************************)
+\* Printing. Each line is a string with one tuple of integers, and one write to the output. TLC
+\* would break a tuple over many lines. Input k of action a is the k-th entry of InputTable.
+\*
+\*   <<0, a, k, input>>     an input
+\*   <<1, state>>           a state that is expanded; what follows is of
+\*                          this state, up to the next line of this kind
+\*   <<2, a, r0, r1, ...>>  the results of the action's inputs in turn:
+\*                          0 not enabled, 1 nothing changes and nothing
+\*                          is sent, 2 an outcome, 3 not asked
+\*   <<3, a>>               no input of this action is enabled
+\*   <<4, k, state, sends>> the outcome of input k of the line of kind 2
+\*                          before
+\*
+\* Use one worker: the lines of two would mix.
 PrintLine(tuple) == PrintT(ToString(tuple))
 
 RECURSIVE SequenceOf(_)
@@ -554,10 +493,7 @@ SequenceOf(set) ==
 
 InputTable == [a \in DOMAIN ActionTable |-> SequenceOf(Inputs[ActionTable[a]])]
 
-(***************************************************************************)
-(* TLC evaluates an operator at each use, except values that are kept in   *)
-(* its registers.                                                          *)
-(***************************************************************************)
+\* TLC evaluates an operator at each use, except values that are kept in its registers.
 TABLE == 1
 
 ASSUME
@@ -570,9 +506,7 @@ NO_CHANGE == 1
 CHANGE == 2
 NOT_ASKED == 3
 
-(***************************************************************************)
-(* The result of one input: its kind, and the outcome if there is one.     *)
-(***************************************************************************)
+\* The result of one input: its kind, and the outcome if there is one.
 ResultOf(action, x) ==
     IF ~Asked(member, action, x) THEN <<NOT_ASKED>>
     ELSE LET outcomes == Step(Self, member, action, x)
@@ -592,12 +526,9 @@ PrintResults(a, results) ==
                     /\ PrintLine(<<4, k - 1, EncodeState(results[k][2].next),
                                    EncodeSends(results[k][2].sends)>>)
 
-(***************************************************************************)
-(* Next with printing; it leads to the same states.  The inputs of each    *)
-(* action are tried once.  The quantifiers over sets of one element make   *)
-(* TLC evaluate an expression once; it would evaluate a LET in an action   *)
-(* at each use.                                                            *)
-(***************************************************************************)
+\* Next with printing; it leads to the same states. The inputs of each action are tried once. The
+\* quantifiers over sets of one element make TLC evaluate an expression once; it would evaluate a
+\* LET in an action at each use.
 PrintingNext ==
     /\ Expanded
     /\ PrintLine(<<1, EncodeState(member)>>)

@@ -1,25 +1,19 @@
 ---------------------------- MODULE MemberGraph -----------------------------
-(***************************************************************************)
-(* One member in any well-formed environment, within bounds.               *)
-(*                                                                         *)
-(* At every step the environment chooses an action and an input: any       *)
-(* well-formed message of any peer, and any facts of clock, transport,     *)
-(* archive and log.  So every step of a member in a cluster is a step      *)
-(* here, if it begins in an expanded state and its numbers are within the  *)
-(* bounds.  The contents of the log, and whether a message was ever sent,  *)
-(* are not checked.                                                        *)
-(*                                                                         *)
-(* The member state graph is the set of states that TLC finds, and the     *)
-(* outcomes of all steps from the expanded states.  MCMemberGraph.tla      *)
-(* prints it.                                                              *)
-(*                                                                         *)
-(* Left out:  NewLeadershipTerms whose terms do not follow each other      *)
-(* (Orderly), and most messages with contents that a state does not read   *)
-(* (LooksInto).  This is sound, because StepOracle.tla checks each step    *)
-(* that the graph does not have.                                           *)
-(*                                                                         *)
-(* Start reading at Next.                                                  *)
-(***************************************************************************)
+\* One member in any well-formed environment, within bounds.
+\*
+\* At every step the environment chooses an action and an input: any well-formed message of any
+\* peer, and any facts of clock, transport, archive and log. So every step of a member in a cluster
+\* is a step here, if it begins in an expanded state and its numbers are within the bounds. The
+\* contents of the log, and whether a message was ever sent, are not checked.
+\*
+\* The member state graph is the set of states that TLC finds, and the outcomes of all steps from
+\* the expanded states. MCMemberGraph.tla prints it.
+\*
+\* Left out: NewLeadershipTerms whose terms do not follow each other (Orderly), and most messages
+\* with contents that a state does not read (LooksInto). This is sound, because StepOracle.tla
+\* checks each step that the graph does not have.
+\*
+\* Start reading at Next.
 EXTENDS Encoding, WellFormed, TLC
 
 CONSTANTS
@@ -36,18 +30,13 @@ ASSUME
 Self == 0
 Peers == Members \ {Self}
 
-(***************************************************************************)
-(* The roots of the search: the first start, and further states in some    *)
-(* models.  A few steps from such a root are many steps after the start.   *)
-(***************************************************************************)
+\* The roots of the search: the first start, and further states in some models. A few steps from
+\* such a root are many steps after the start.
 Roots == {NewMember}
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The state of the member, and the step that led to it.  The step is for  *)
-(* readers of a behaviour:  VIEW hides it, so it does not multiply the     *)
-(* states.                                                                 *)
-(***************************************************************************)
+\* The state of the member, and the step that led to it. The step is for readers of a behaviour:
+\* VIEW hides it, so it does not multiply the states.
 VARIABLES
     member,
     auxStep     \* [action, input, sends]; empty at the start.
@@ -56,11 +45,8 @@ vars == <<member, auxStep>>
 
 StateView == member
 
-(***************************************************************************)
-(* The inputs.  An action reads the fields of its input that are named     *)
-(* here and, if it has the name of a message, that message.  The other     *)
-(* fields have the values of NoInput.                                      *)
-(***************************************************************************)
+\* The inputs. An action reads the fields of its input that are named here and, if it has the name
+\* of a message, that message. The other fields have the values of NoInput.
 FieldsReadBy(action) ==
     CASE action \in {"Canvass", "Nominate"} -> {"interval", "timeout"}
       [] action = "CandidateBallot" -> {"timeout", "accepted"}
@@ -82,11 +68,8 @@ FieldsReadBy(action) ==
 Terms == 0 .. MaxTerm
 Positions == 0 .. MaxPosition
 
-(***************************************************************************)
-(* Orderly(m): the terms of a NewLeadershipTerm follow each other, which   *)
-(* is true unless a hazard has occurred.  Other messages are well-formed,  *)
-(* but there are too many.                                                 *)
-(***************************************************************************)
+\* Orderly(m): the terms of a NewLeadershipTerm follow each other, which is true unless a hazard has
+\* occurred. Other messages are well-formed, but there are too many.
 Orderly(m) ==
     (m.type = "NewLeadershipTerm" /\ m.nextLeadershipTermId # NULL_VALUE) =>
         IF m.nextLeadershipTermId = m.leadershipTermId
@@ -95,10 +78,8 @@ Orderly(m) ==
         ELSE /\ m.nextTermBaseLogPosition <= m.nextLogPosition
              /\ m.nextLogPosition <= m.termBaseLogPosition
 
-(***************************************************************************)
-(* The NewLeadershipTerms are built part by part, because the set of all   *)
-(* their combinations is too large to filter. 1.49 has no commitPosition.  *)
-(***************************************************************************)
+\* The NewLeadershipTerms are built part by part, because the set of all their combinations is too
+\* large to filter. 1.49 has no commitPosition.
 NewLeadershipTerms(from) ==
     UNION {
         {NewLeadershipTerm(logTerm, next[1], next[2], next[3], term, base, position, commit, from) :
@@ -115,11 +96,9 @@ Messages(from) ==
 
 Inbox == UNION {Messages(from) : from \in Peers}
 
-(***************************************************************************)
-(* LooksInto(s, action): whether the outcome depends on the contents of    *)
-(* the message.  If not, only the messages of Sample are delivered: they   *)
-(* have the greatest terms and positions, which would do the most harm.    *)
-(***************************************************************************)
+\* LooksInto(s, action): whether the outcome depends on the contents of the message. If not, only
+\* the messages of Sample are delivered: they have the greatest terms and positions, which would do
+\* the most harm.
 LooksInto(s, action) ==
     IF s.moduleState # "ACTIVE" \/ s.electionState = "INIT" THEN FALSE
     ELSE IF action = "OnVote" THEN s.electionState = "CANDIDATE_BALLOT"
@@ -132,14 +111,11 @@ Sample(m) ==
     /\ "leadershipTermId" \in DOMAIN m => m.leadershipTermId = MaxTerm
     /\ "termBaseLogPosition" \in DOMAIN m => m.termBaseLogPosition = MaxPosition
 
-(***************************************************************************)
-(* The set of active members matters to a leader that answers a message in *)
-(* its election, and in duty cycles.  A slow leader may not be active      *)
-(* itself, unless it updates its own record first.                         *)
-(*                                                                         *)
-(* Left out: that no member is active when a leader answers a RequestVote. *)
-(* The sender of a CanvassPosition is always active.                       *)
-(***************************************************************************)
+\* The set of active members matters to a leader that answers a message in its election, and in duty
+\* cycles. A slow leader may not be active itself, unless it updates its own record first.
+\*
+\* Left out: that no member is active when a leader answers a RequestVote. The sender of a
+\* CanvassPosition is always active.
 RenewsItself == {"LeaderLogReplication", "OnRequestVote"}
 
 ActiveSets(action) ==
@@ -157,20 +133,15 @@ IsActiveAsked(s, action, x) ==
     ELSE IF action = "OnCanvassPosition" THEN x.message.followerMemberId \in x.active
     ELSE x.active # {}
 
-(***************************************************************************)
-(* A cycle can fail to close an election only where it would close it.     *)
-(* For other errors, and for a follower's errors, the other fields of the  *)
-(* input have no meaning.                                                  *)
-(***************************************************************************)
+\* A cycle can fail to close an election only where it would close it. For other errors, and for a
+\* follower's errors, the other fields of the input have no meaning.
 IsFailureAsked(s, x) ==
     LET idle == /\ ~x.interval /\ ~x.commitInterval /\ ~x.timeout
                 /\ x.active = IF IsRev149 THEN {Self} ELSE {}
     IN  IF x.position = NULL_POSITION THEN idle
         ELSE ClosingStep(Self, s, x) # {} /\ (idle \/ s.electionState = "LEADER_READY")
 
-(***************************************************************************)
-(* Asked(s, action, x): this input is tried in this state.                 *)
-(***************************************************************************)
+\* Asked(s, action, x): this input is tried in this state.
 Asked(s, action, x) ==
     /\ action \in MessageActions =>
         /\ LooksInto(s, action) \/ Sample(x.message)
@@ -197,22 +168,17 @@ InputsOf(action) ==
 Inputs == [action \in Actions |-> InputsOf(action)]
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The numbering of the peers.                                             *)
-(*                                                                         *)
-(* No rule of the protocol compares members' ids or prefers one member:    *)
-(* members are looked up, counted and sent to.  The environment treats     *)
-(* peers alike, too.  So a renaming of the peers in a state and in all     *)
-(* later steps changes only the order in which copies of one message leave *)
-(* for different peers, which no member can observe.  Among states that    *)
-(* are equal up to a renaming, Representative chooses the one with its     *)
-(* peers in the order of PeerKey.  PeerKey has all fields of a state about *)
-(* a peer, so peers with equal keys may be exchanged, and the choice is    *)
-(* unique.                                                                 *)
-(*                                                                         *)
-(* The outcome of a step is printed without a renaming; only the state     *)
-(* from which the search continues is replaced by its representative.      *)
-(***************************************************************************)
+\* The numbering of the peers.
+\*
+\* No rule of the protocol compares members' ids or prefers one member: members are looked up,
+\* counted and sent to. The environment treats peers alike, too. So a renaming of the peers in a
+\* state and in all later steps changes only the order in which copies of one message leave for
+\* different peers, which no member can observe. Among states that are equal up to a renaming,
+\* Representative chooses the one with its peers in the order of PeerKey. PeerKey has all fields of
+\* a state about a peer, so peers with equal keys may be exchanged, and the choice is unique.
+\*
+\* The outcome of a step is printed without a renaming; only the state from which the search
+\* continues is replaced by its representative.
 KeyBase == Max(MaxTerm, MaxPosition) + 3
 
 PeerKey(s, j) ==
@@ -237,13 +203,10 @@ Representative(s) ==
                     ELSE CHOOSE k \in Peers : Cardinality({l \in Peers : before(l, k)}) = j - 1])
     IN  IF ~PeersAlike \/ \A j \in Members : place[j] = j THEN s ELSE Renamed(s, place)
 
-(***************************************************************************)
-(* Steps that leave the bounds.  All positions come from inputs, and so do *)
-(* all terms except one: opening a ballot raises the candidate term by     *)
-(* one.  A step that raises it beyond MaxTerm is an edge of the graph, but *)
-(* its target is not expanded.  Neither is a state with an incoherent      *)
-(* recording log, which only hazards and a wrong environment cause.        *)
-(***************************************************************************)
+\* Steps that leave the bounds. All positions come from inputs, and so do all terms except one:
+\* opening a ballot raises the candidate term by one. A step that raises it beyond MaxTerm is an
+\* edge of the graph, but its target is not expanded. Neither is a state with an incoherent
+\* recording log, which only hazards and a wrong environment cause.
 Expanded == MaxSteps = -1 \/ TLCGet("level") <= MaxSteps + 1
 
 WithinBounds(s) ==

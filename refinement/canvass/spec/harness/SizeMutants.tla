@@ -1,16 +1,12 @@
 ----------------------------- MODULE SizeMutants ------------------------------
-(***************************************************************************)
-(* Tests for mistakes about the size of numbers.  The rules compare and    *)
-(* copy positions and never compute with them.  So a step stays a step if  *)
-(* all its positions are renamed in order (docs/theory/                    *)
-(* order-abstraction.md).  A rule that knew a number would break this, and *)
-(* with it every verdict on large positions that rests on small ones.      *)
-(*                                                                         *)
-(* The model tries all steps of MemberGraph.tla in the states of a         *)
-(* member's lives and one step around them, each also with positions that  *)
-(* are further apart.  Left out: terms and members, which random steps     *)
-(* rename (tests/unit/steps/test_equivariance.py).                         *)
-(***************************************************************************)
+\* Tests for mistakes about the size of numbers. The rules compare and copy positions and never
+\* compute with them. So a step stays a step if all its positions are renamed in order (docs/theory/
+\* order-abstraction.md). A rule that knew a number would break this, and with it every verdict on
+\* large positions that rests on small ones.
+\*
+\* The model tries all steps of MemberGraph.tla in the states of a member's lives and one step
+\* around them, each also with positions that are further apart. Left out: terms and members, which
+\* random steps rename (tests/unit/steps/test_equivariance.py).
 EXTENDS MCMemberGraph
 
 PositionFields ==
@@ -35,11 +31,8 @@ ApartOutcome(o) ==
     [next |-> ApartState(o.next),
      sends |-> [k \in DOMAIN o.sends |-> [o.sends[k] EXCEPT !.message = Apart(o.sends[k].message)]]]
 
-(***************************************************************************)
-(* INV: the steps of a state are the steps of the state with its positions *)
-(* further apart.  So a step of production size may be looked up by its    *)
-(* small form.                                                             *)
-(***************************************************************************)
+\* INV: the steps of a state are the steps of the state with its positions further apart. So a step
+\* of production size may be looked up by its small form.
 OrderAbstraction ==
     LET apart == ApartState(member)
     IN  \A action \in Actions : \A x \in Inputs[action] :
@@ -48,10 +41,8 @@ OrderAbstraction ==
                     = Step(Self, apart, action, ApartInput(x))
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* MUT_LargePositionsCountForNothing: a quorum has recorded nothing beyond *)
-(* a position that the rule knows.                                         *)
-(***************************************************************************)
+\* MUT_LargePositionsCountForNothing: a quorum has recorded nothing beyond a position that the rule
+\* knows.
 MutQuorumUpTo(position, active) ==
     LET reached(p) == Cardinality({j \in active : position[j] >= p}) >= Quorum
         candidates == {0} \cup {position[j] : j \in active}

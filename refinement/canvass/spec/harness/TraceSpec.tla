@@ -1,33 +1,29 @@
 ----------------------------- MODULE TraceSpec ------------------------------
-(***************************************************************************)
-(* A recorded run as a specification: it conforms if it is a behaviour of  *)
-(* Cluster.tla.                                                            *)
-(*                                                                         *)
-(* A run has one stream of events for each member.  TLC searches for an    *)
-(* interleaving of the streams in which every event is a step of its       *)
-(* member that leads to the recorded state with the recorded sends, every  *)
-(* received message is under way, every recorded byte is written, and no   *)
-(* safety property of Properties.tla is ever violated.  The run conforms   *)
-(* if and only if the end of all streams is reachable.                     *)
-(*                                                                         *)
-(* Not all interleavings are tried: see Critical.                          *)
-(*                                                                         *)
-(* Differences from Cluster.tla, all about messages and data under way:    *)
-(*                                                                         *)
-(*   - messages have their recorded ids, so messages with equal contents   *)
-(*     are not confused; a message that nobody receives is lost as soon    *)
-(*     as it is sent; channels have no bound;                              *)
-(*   - a position is the rank of a recorded position, so one event may     *)
-(*     append, record or consume several entries, one after the other      *)
-(*     without a step of anybody else in between;                          *)
-(*   - the entries that a leader has written, and a catch-up that it has   *)
-(*     granted, outlive its leadership: data may still arrive.             *)
-(*                                                                         *)
-(* If steps of a run are missing, the logs are known only in part, and the *)
-(* safety properties that compare logs are not checked.                    *)
-(*                                                                         *)
-(* Start reading at Next.                                                  *)
-(***************************************************************************)
+\* A recorded run as a specification: it conforms if it is a behaviour of Cluster.tla.
+\*
+\* A run has one stream of events for each member. TLC searches for an interleaving of the streams
+\* in which every event is a step of its member that leads to the recorded state with the recorded
+\* sends, every received message is under way, every recorded byte is written, and no safety
+\* property of Properties.tla is ever violated. The run conforms if and only if the end of all
+\* streams is reachable.
+\*
+\* Not all interleavings are tried: see Critical.
+\*
+\* Differences from Cluster.tla, all about messages and data under way:
+\*
+\*   - messages have their recorded ids, so messages with equal contents
+\*     are not confused; a message that nobody receives is lost as soon
+\*     as it is sent; channels have no bound;
+\*   - a position is the rank of a recorded position, so one event may
+\*     append, record or consume several entries, one after the other
+\*     without a step of anybody else in between;
+\*   - the entries that a leader has written, and a catch-up that it has
+\*     granted, outlive its leadership: data may still arrive.
+\*
+\* If steps of a run are missing, the logs are known only in part, and the safety properties that
+\* compare logs are not checked.
+\*
+\* Start reading at Next.
 EXTENDS Properties, Encoding, TLC
 
 CONSTANT Runs   \* a sequence of [whole, empty, missing, streams]; see Load
@@ -41,13 +37,10 @@ VARIABLES
     sums    \* the checksums seen, as <<position, term there, checksum>>
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* An event is a string: its kind, action, sender and id of the message,   *)
-(* state after, input, sends, checksums.                                   *)
-(*                                                                         *)
-(* A send has its receiver and its id; a message that no member receives   *)
-(* has no id.                                                              *)
-(***************************************************************************)
+\* An event is a string: its kind, action, sender and id of the message, state after, input, sends,
+\* checksums.
+\*
+\* A send has its receiver and its id; a message that no member receives has no id.
 ORDINARY == 0
 AFTER_GAP == 1      \* the state before is not known
 ABSURD == 2         \* it names a member that there is not
@@ -72,18 +65,13 @@ SentTo(sends, j) == SelectSeq(sends, LAMBDA e : e.to = j)
 
 Plain(sends) == [k \in DOMAIN sends |-> [to |-> sends[k].to, message |-> sends[k].message]]
 
-(***************************************************************************)
-(* Messages to different members are in different channels.                *)
-(***************************************************************************)
+\* Messages to different members are in different channels.
 SameSends(a, b) == Len(a) = Len(b) /\ \A j \in Members : SentTo(a, j) = SentTo(b, j)
 
-(***************************************************************************)
-(* Decoded(i, text, before): an event of member i, which was in state      *)
-(* before; allowed says whether its step is a step of Member.tla.  After a *)
-(* gap the step is unknown.  But TLC can check whether a restart leads to  *)
-(* the state, because the state after a restart has the whole disk, unless *)
-(* a single member has begun a term since.                                 *)
-(***************************************************************************)
+\* Decoded(i, text, before): an event of member i, which was in state before; allowed says whether
+\* its step is a step of Member.tla. After a gap the step is unknown. But TLC can check whether a
+\* restart leads to the state, because the state after a restart has the whole disk, unless a single
+\* member has begun a term since.
 Allowed(i, how, before, action, input, state, sends) ==
     \/ how = AFTER_GAP /\ (action # "Restart" \/ MemberCount = 1)
     \/ /\ how # ABSURD
@@ -113,13 +101,10 @@ Decoded(i, text, before) ==
 
 NoEvent == [some |-> FALSE]
 
-(***************************************************************************)
-(* Load(n, i, k, before): event k of member i in run n.                    *)
-(*                                                                         *)
-(* whole says that no step of the run is missing, missing names the        *)
-(* members with missing steps, and empty says that the run is recorded     *)
-(* from the first start.                                                   *)
-(***************************************************************************)
+\* Load(n, i, k, before): event k of member i in run n.
+\*
+\* whole says that no step of the run is missing, missing names the members with missing steps, and
+\* empty says that the run is recorded from the first start.
 Load(n, i, k, before) ==
     LET stream == Runs[n].streams[i + 1]
     IN  IF k > Len(stream) THEN NoEvent ELSE TLCEval(Decoded(i, stream[k], before))
@@ -127,11 +112,8 @@ Load(n, i, k, before) ==
 Whole == Runs[run].whole
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* Messages.  The received message may be at any place in its channel; the *)
-(* messages of the same process before it are lost.  After a gap the       *)
-(* process may be another one.                                             *)
-(***************************************************************************)
+\* Messages. The received message may be at any place in its channel; the messages of the same
+\* process before it are lost. After a gap the process may be another one.
 IdAt(queue, k) == IF queue[k] = PROCESS_END THEN MARK_ID ELSE queue[k].id
 
 PlaceOf(queue, id) ==
@@ -157,19 +139,15 @@ ChannelAfter(i) ==
             [to |-> wanted[k].to, message |-> [id |-> wanted[k].id, message |-> wanted[k].message]]])
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* Logs.  The stream of a leadership is the log that the leader had when   *)
-(* the leadership began, and entries of its own term after it.             *)
-(*                                                                         *)
-(* If steps are missing, an entry may be UNKNOWN.                          *)
-(***************************************************************************)
+\* Logs. The stream of a leadership is the log that the leader had when the leadership began, and
+\* entries of its own term after it.
+\*
+\* If steps are missing, an entry may be UNKNOWN.
 UNKNOWN == -3
 
 Missing(i) == i \in Runs[run].missing
 
-(***************************************************************************)
-(* Unseen(i): the member may have taken steps that are not recorded.       *)
-(***************************************************************************)
+\* Unseen(i): the member may have taken steps that are not recorded.
 Unseen(i) == Missing(i) \/ ~Runs[run].empty
 
 EntryAt(entries, k) == IF k <= Len(entries) THEN entries[k] ELSE UNKNOWN
@@ -187,9 +165,7 @@ LedAfter(i, entries) ==
 
 EntryOf(stream, term, k) == IF k <= Len(stream.base) THEN stream.base[k] ELSE term
 
-(***************************************************************************)
-(* Followed(i): the leadership whose stream member i listens to.           *)
-(***************************************************************************)
+\* Followed(i): the leadership whose stream member i listens to.
 Followed(i) == <<member[i].leaderMemberId, FollowedTerm(member[i])>>
 
 Reaches(i, upTo) == Followed(i) \in DOMAIN led /\ led[Followed(i)].reach >= upTo
@@ -209,18 +185,13 @@ LogAfterEvent(i) ==
         ELSE IF to <= from THEN SubSeq(log[i], 1, to)
         ELSE log[i] \o [k \in 1 .. (to - from) |-> SourceEntry(i, from + k)]
 
-(***************************************************************************)
-(* OnTopOfItself(i): the stream continues the log of member i at its end.  *)
-(***************************************************************************)
+\* OnTopOfItself(i): the stream continues the log of member i at its end.
 OnTopOfItself(i) ==
     \/ IsPublisher(member[i])
     \/ \A k \in DOMAIN log[i] : log[i][k] = EntryOf(led[Followed(i)], Followed(i)[2], k)
 
-(***************************************************************************)
-(* LogIsThere(i): the event records written entries and consumes recorded  *)
-(* entries; it names the first entry of a term, and no other entry, as the *)
-(* first one.                                                              *)
-(***************************************************************************)
+\* LogIsThere(i): the event records written entries and consumes recorded entries; it names the
+\* first entry of a term, and no other entry, as the first one.
 IsKnown(i, from, to) == \A k \in Max(from, 1) .. to : log[i][k] # UNKNOWN
 
 NoTermBegins(i, from, to) == \A k \in from .. to : ~IsTermEvent(Now, i, k)
@@ -248,14 +219,11 @@ LogIsThere(i) ==
                 \/ e.state.recordedPosition <= Len(log[i])
                 \/ SourceIsThere(i, e.state.recordedPosition)
 
-(***************************************************************************)
-(* Checksums.  A checksum is of a prefix of a log; the length and the last *)
-(* term of the prefix identify it (LogMatching).  A member has a checksum  *)
-(* only of recorded entries.  If steps are missing, committed entries must *)
-(* be equal in all logs even if the log is unknown.  A checksum is of a    *)
-(* committed log once the member has committed that far, unless the log    *)
-(* was truncated below, or steps are missing, in between.                  *)
-(***************************************************************************)
+\* Checksums. A checksum is of a prefix of a log; the length and the last term of the prefix
+\* identify it (LogMatching). A member has a checksum only of recorded entries. If steps are
+\* missing, committed entries must be equal in all logs even if the log is unknown. A checksum is of
+\* a committed log once the member has committed that far, unless the log was truncated below, or
+\* steps are missing, in between.
 COMMITTED == -4
 
 LastTermOf(entries, k) == IF k <= 0 THEN NULL_VALUE ELSE entries[k]
@@ -287,17 +255,14 @@ AppliedAgree == \A a, b \in sums : a[2] = COMMITTED => ~Conflicts(a, b)
 -----------------------------------------------------------------------------
 Explained(i) == next[i].some /\ next[i].allowed /\ MessageIsThere(i) /\ LogIsThere(i)
 
-(***************************************************************************)
-(* Critical(i): to take the next event of member i now may prevent events  *)
-(* that are possible if other members act first.                           *)
-(*                                                                         *)
-(* Every other event may be taken as soon as it is explained.  It enables  *)
-(* other events and disables none, because it only extends channels and    *)
-(* streams, and it makes no safety property harder to satisfy.  Critical   *)
-(* steps are: to commit before a quorum has recorded; to truncate a log    *)
-(* before other members have the truncated entries; to close an election   *)
-(* as leader; to record on top of another log.                             *)
-(***************************************************************************)
+\* Critical(i): to take the next event of member i now may prevent events that are possible if other
+\* members act first.
+\*
+\* Every other event may be taken as soon as it is explained. It enables other events and disables
+\* none, because it only extends channels and streams, and it makes no safety property harder to
+\* satisfy. Critical steps are: to commit before a quorum has recorded; to truncate a log before
+\* other members have the truncated entries; to close an election as leader; to record on top of
+\* another log.
 Critical(i) ==
     LET e == next[i]
     IN  /\ Whole
@@ -307,10 +272,8 @@ Critical(i) ==
            \/ e.state.recordedPosition > Len(log[i]) /\ ~OnTopOfItself(i)
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* Broken(i): the safety properties that do not hold after the step of     *)
-(* member i, in the primed variables.                                      *)
-(***************************************************************************)
+\* Broken(i): the safety properties that do not hold after the step of member i, in the primed
+\* variables.
 Broken(i) ==
     LET known    == ~next[i].gap
         sameLogs == log' = log
@@ -355,11 +318,8 @@ Take1(i) ==
                ELSE PrintT(<<"broken", run, Reached, i, broken>>) /\ FALSE
         /\ next'    = [next EXCEPT ![i] = Load(run, i, at[i] + 2, e.state)]
 
-(***************************************************************************)
-(* Printed for a state in which no event is explained: for each member,    *)
-(* whether it has a next event, whether this event has a step, a message   *)
-(* and log contents, and the member's leader.                              *)
-(***************************************************************************)
+\* Printed for a state in which no event is explained: for each member, whether it has a next event,
+\* whether this event has a step, a message and log contents, and the member's leader.
 Standing(i) ==
     IF ~next[i].some THEN <<0, 0, 0, 0>>
     ELSE <<1, Bit(next[i].allowed), Bit(MessageIsThere(i)),
@@ -369,9 +329,7 @@ Stuck == PrintT(<<"stuck", run, Reached, [k \in 1 .. MemberCount |-> Standing(k 
 
 AtEnd == \A i \in Members : ~next[i].some
 
-(***************************************************************************)
-(* The search of a run ends when its end is reached for the first time.    *)
-(***************************************************************************)
+\* The search of a run ends when its end is reached for the first time.
 Found == TLCGet(run)
 
 Ended == PrintT(<<"end", run>>) /\ TLCSet(run, TRUE)
@@ -391,10 +349,7 @@ TraceInit ==
     /\ at      = [i \in Members |-> 0]
     /\ next    = [i \in Members |-> Load(run, i, 1, NewMember)]
 
-(***************************************************************************)
-(* Next: the first event that is not critical; if all are critical, any of *)
-(* them.                                                                   *)
-(***************************************************************************)
+\* Next: the first event that is not critical; if all are critical, any of them.
 TraceNext ==
     /\ ~Found
     /\ LET explained == {i \in Members : Explained(i)}
@@ -404,9 +359,7 @@ TraceNext ==
            ELSE IF explained = {} THEN Stuck /\ FALSE
            ELSE \E i \in chosen : Take1(i)
 
-(***************************************************************************)
-(* The other variables of a state follow from these.                       *)
-(***************************************************************************)
+\* The other variables of a state follow from these.
 TraceView ==
     <<run, at, [i \in Members |-> [j \in Members |->
                    [k \in DOMAIN channel[i][j] |-> IdAt(channel[i][j], k)]]], hist.committed>>
