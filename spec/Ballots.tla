@@ -1,18 +1,14 @@
 ------------------------------ MODULE Ballots ------------------------------
-(***************************************************************************)
-(* The ballots of an election, without logs and without messages: who may  *)
-(* vote in which term, and who leads.  `canvass prove Ballots` shows with  *)
-(* Z3 that Lemmas is inductive and implies Safety, for any number of       *)
-(* members and terms.  MCBallots.tla shows with TLC that Cluster.tla       *)
-(* refines this module, within the bounds of its models.                   *)
-(*                                                                         *)
-(* A member may vote for any member, asked or not, and a winner may count  *)
-(* every vote that was ever cast for it.  So this module covers lost, late *)
-(* and overtaken messages.                                                 *)
-(*                                                                         *)
-(* Terms is any total order.  Quorums are any sets of members of which     *)
-(* each two overlap.  Nothing here adds one to a term.                     *)
-(***************************************************************************)
+\* The ballots of an election, without logs and without messages: who may vote in which term, and
+\* who leads. `canvass prove Ballots` shows with Z3 that Lemmas is inductive and implies Safety, for
+\* any number of members and terms. MCBallots.tla shows with TLC that Cluster.tla refines this
+\* module, within the bounds of its models.
+\*
+\* A member may vote for any member, asked or not, and a winner may count every vote that was ever
+\* cast for it. So this module covers lost, late and overtaken messages.
+\*
+\* Terms is any total order. Quorums are any sets of members of which each two overlap. Nothing here
+\* adds one to a term.
 EXTENDS Integers
 
 CONSTANTS Members, Terms, Quorums
@@ -39,20 +35,16 @@ Init ==
     /\ votes = {}
     /\ leaders = {}
 
-(***************************************************************************)
-(* The term in memory becomes any that is not below the one on disk.  A    *)
-(* restart and the start of an election read the disk.  A term learnt from *)
-(* a leader is in memory alone, and a member may forget it.                *)
-(***************************************************************************)
+\* The term in memory becomes any that is not below the one on disk. A restart and the start of an
+\* election read the disk. A term learnt from a leader is in memory alone, and a member may forget
+\* it.
 Learn(i, t) ==
     /\ persisted[i] <= t
     /\ current' = [current EXCEPT ![i] = t]
     /\ UNCHANGED <<persisted, votes, leaders>>
 
-(***************************************************************************)
-(* Member i decides about term t, for the only time: the term is newer     *)
-(* than all that i knows, and it is on disk before anything is sent.       *)
-(***************************************************************************)
+\* Member i decides about term t, for the only time: the term is newer than all that i knows, and it
+\* is on disk before anything is sent.
 Decide(i, t) ==
     /\ current[i] < t
     /\ persisted' = [persisted EXCEPT ![i] = t]
@@ -67,17 +59,13 @@ Refuse(i, t) ==
     /\ Decide(i, t)
     /\ UNCHANGED <<votes, leaders>>
 
-(***************************************************************************)
-(* A quorum has voted for i in its candidate term.                         *)
-(***************************************************************************)
+\* A quorum has voted for i in its candidate term.
 Win(i, Q) ==
     /\ \A j \in Members : j \in Q => <<j, current[i], i>> \in votes
     /\ leaders' = leaders \cup {<<current[i], i>>}
     /\ UNCHANGED <<persisted, current, votes>>
 
-(***************************************************************************)
-(* The only member of a cluster leads without a ballot.                    *)
-(***************************************************************************)
+\* The only member of a cluster leads without a ballot.
 LeadAlone(i, t) ==
     /\ \A j \in Members : j = i
     /\ persisted[i] <= t

@@ -1,17 +1,12 @@
 ---------------------------- MODULE BarrierMutants ----------------------------
-(***************************************************************************)
-(* A leader commits entries of older terms before a quorum has opened its  *)
-(* own: the situation of figure 8 in Raft's paper.                         *)
-(*                                                                         *)
-(* All hardenings are in force.  The script is the one of MCHazard5.       *)
-(* Member 1 has two entries of term 0, the others one. 0 has won term 1,   *)
-(* and no other member has heard of it. 1 has won term 2; 2 has copied the *)
-(* second entry and has reported it, and has not opened term 2.            *)
-(*                                                                         *)
-(* From here all behaviours are explored in which 1 acts alone, without    *)
-(* receiving or sending messages; the election of 2 may fail; 0 may        *)
-(* restart.  The steps of 1 come first, until it has committed its log.    *)
-(***************************************************************************)
+\* A leader commits entries of older terms before a quorum has opened its own: the situation of
+\* figure 8 in Raft's paper, with all hardenings. The script is the one of MCHazard5. Member 1 has
+\* two entries of term 0, the others one. 0 has won term 1, and no other member has heard of it. 1
+\* has won term 2; 2 has copied the second entry and has reported it, and has not opened term 2.
+\*
+\* From here all behaviours are explored in which 1 acts alone, without receiving or sending
+\* messages; the election of 2 may fail; 0 may restart. The steps of 1 come first, until it has
+\* committed its log.
 EXTENDS MCHazard5
 
 BarrierInit ==
@@ -33,10 +28,8 @@ LeaderFirst(i) ==
     ELSE InternalFirst(i)
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* MUT_Figure8: a member that has reported the position counts for the new *)
-(* term, whatever the term of its report.                                  *)
-(***************************************************************************)
+\* MUT_Figure8: a member that has reported the position counts for the new term, whatever its
+\* report.
 MutReplicasAreEnough(s, term, position, active) ==
     Cardinality({j \in active : s.members[j].logPosition >= position}) >= Quorum
 =============================================================================

@@ -1,22 +1,17 @@
 ----------------------------- MODULE FollowsLog -----------------------------
-(***************************************************************************)
-(* The cluster with all hardenings follows Log.tla, which is proved for    *)
-(* any number of members, terms and logEntries.                               *)
-(*                                                                         *)
-(* The variables of Log are history variables here.  After each step of    *)
-(* the cluster they catch up: for each thing that the step did, they take  *)
-(* the action of Log that does it.  If no action of Log does it, the history   *)
-(* cannot catch up: StepsAreOfLog is violated.  So Log.tla alone says what *)
-(* is allowed.  A step of the cluster may be several steps of Log: who     *)
-(* wins a term opens it and counts itself, too.                            *)
-(*                                                                         *)
-(* A report is what a member sends to the newest leader about that         *)
-(* leader's term: an AppendPosition, or a CanvassPosition of a member that *)
-(* has voted in no newer term.  It counts when it is sent.  A leader       *)
-(* reports to itself.  A leader commits once it has left                   *)
-(* LEADER_LOG_REPLICATION: before, its commit position is that of an older *)
-(* term.                                                                   *)
-(***************************************************************************)
+\* The cluster with all hardenings follows Log.tla, which is proved for any number of members, terms
+\* and logEntries.
+\*
+\* The variables of Log are history variables here. After each step of the cluster they catch up:
+\* for each thing that the step did, they take the action of Log that does it. If no action of Log
+\* does it, the history cannot catch up: StepsAreOfLog is violated. So Log.tla alone says what is
+\* allowed. A step of the cluster may be several steps of Log: who wins a term opens it and counts
+\* itself, too.
+\*
+\* A report is what a member sends to the newest leader about that leader's term: an AppendPosition,
+\* or a CanvassPosition of a member that has voted in no newer term. It counts when it is sent. A
+\* leader reports to itself. A leader commits once it has left LEADER_LOG_REPLICATION: before, its
+\* commit position is that of an older term.
 EXTENDS MCBounds
 
 VARIABLES promises, lastTerms, logEnds, logEntries, openedTerms, ballots, electedTerms, bases, tips,
@@ -48,9 +43,7 @@ HistoryInit ==
     /\ counted = {}
     /\ commits = {}
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* What the cluster has done and the history lacks.                        *)
-(***************************************************************************)
+\* What the cluster has done and the history lacks.
 NewVotes == {v \in hist.votes : \A known \in ballots : SubSeq(known, 1, 3) # v}
 
 NewLeaders == {l \in hist.leaders : l[1] \notin electedTerms}
@@ -74,10 +67,7 @@ NewTerms(i) ==
 
 Openers == {i \in Members : NewTerms(i) # {}}
 
-(***************************************************************************)
-(* Whether a message to the leader of term t is a report in that term of   *)
-(* its position.                                                           *)
-(***************************************************************************)
+\* Whether a message to the leader of term t is a report in that term of its position.
 IsReport(m, t) ==
     CASE m.type = "AppendPosition"  -> m.leadershipTermId = t
       [] m.type = "CanvassPosition" -> m.logLeadershipTermId = t /\ m.leadershipTermId <= t
@@ -104,9 +94,7 @@ Settled ==
     /\ NewVotes = {} /\ NewLeaders = {} /\ Writers = {} /\ Cutters = {} /\ Openers = {}
     /\ Recorders = {} /\ Reporters = {} /\ Committers = {}
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The actions of Log that the history takes, first things first.          *)
-(***************************************************************************)
+\* The actions of Log that the history takes, first things first.
 OneOf(set) == CHOOSE i \in set : TRUE
 
 TakeVote ==
@@ -160,10 +148,8 @@ CatchUp ==
 
 FollowsNext == IF Settled THEN NextOrRest /\ UNCHANGED history ELSE CatchUp /\ UNCHANGED vars
 
-(***************************************************************************)
-(* A story from the first start on comes first.  The history of a story    *)
-(* must be complete, so TLC plays all of it.                               *)
-(***************************************************************************)
+\* A story from the first start on comes first. The history of a story must be complete, so TLC
+\* plays all of it.
 Story(n) == <<>>    \* redefined by the MC modules; the argument is unused, as in Script.tla
 
 StoryInit ==
@@ -179,15 +165,11 @@ PlaysStory == Place < Len(Tale)
 StoryNext ==
     IF Settled /\ PlaysStory THEN Becomes(Tale[Place + 1]) /\ UNCHANGED history ELSE FollowsNext
 
-(***************************************************************************)
-(* INV: StepsAreOfLog.  Log allows what the cluster has done.              *)
-(***************************************************************************)
+\* INV: StepsAreOfLog. Log allows what the cluster has done.
 StepsAreOfLog == Settled \/ ENABLED CatchUp
 
-(***************************************************************************)
-(* INV: HistoryIsTrue.  The history has the logs of the cluster, and the   *)
-(* terms that its members have opened.                                     *)
-(***************************************************************************)
+\* INV: HistoryIsTrue. The history has the logs of the cluster, and the terms that its members have
+\* opened.
 HistoryIsTrue ==
     Settled =>
         \A i \in Members :

@@ -1,23 +1,19 @@
 -------------------------------- MODULE Log --------------------------------
-(***************************************************************************)
-(* The replicated log of the hardened protocol, without messages and       *)
-(* without the states of an election.  `canvass prove Log` shows with Z3   *)
-(* that Lemmas is inductive and implies Safety, for any number of members, *)
-(* terms and entries.                                                      *)
-(*                                                                         *)
-(* Each action is what one member does, or what the leader of a term does. *)
-(* An action has the guards that the proof needs.  A guard that a          *)
-(* hardening adds to the protocol names it.  HZ3 is absent: no lemma needs *)
-(* it.                                                                     *)
-(*                                                                         *)
-(* Terms and Positions are any total orders with a least element, written  *)
-(* -1 and 0.  Nothing here adds one: an entry has any length, and a leader *)
-(* writes, and a follower copies, any number of entries at once.           *)
-(*                                                                         *)
-(* Assumed: the log of a member that opens, copies or reports a term is a  *)
-(* prefix of the leader's (IsPrefix).  How a follower and a leader find    *)
-(* their common prefix is in Replication.tla, and bounded models check it. *)
-(***************************************************************************)
+\* The replicated log of the hardened protocol, without messages and without the states of an
+\* election. `canvass prove Log` shows with Z3 that Lemmas is inductive and implies Safety, for any
+\* number of members, terms and entries.
+\*
+\* Each action is what one member does, or what the leader of a term does. An action has the guards
+\* that the proof needs. A guard that a hardening adds to the protocol names it. HZ3 is absent: no
+\* lemma needs it.
+\*
+\* Terms and Positions are any total orders with a least element, written -1 and 0. Nothing here
+\* adds one: an entry has any length, and a leader writes, and a follower copies, any number of
+\* entries at once.
+\*
+\* Assumed: the log of a member that opens, copies or reports a term is a prefix of the leader's
+\* (IsPrefix). How a follower and a leader find their common prefix is in Replication.tla, and
+\* bounded models check it.
 EXTENDS Integers
 
 CONSTANTS Members, Terms, Positions, Quorums
@@ -66,17 +62,13 @@ Init ==
     /\ reports = {}
     /\ committed = {}
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The log of i is a prefix of the log of the leader of term t.            *)
-(***************************************************************************)
+\* The log of i is a prefix of the log of the leader of term t.
 IsPrefix(i, t) ==
     /\ end[i] <= tip[t]
     /\ \A p \in Positions, x \in Terms :
            p <= end[i] => (<<i, p, x>> \in log <=> <<t, p, x>> \in stream)
 
-(***************************************************************************)
-(* i votes in term t for candidate c, whose log ends with term x at n.     *)
-(***************************************************************************)
+\* i votes in term t for candidate c, whose log ends with term x at n.
 Vote(i, t, c, x, n) ==
     /\ promised[i] < t
     /\ lastTerm[i] < x \/ (lastTerm[i] = x /\ end[i] <= n)
@@ -85,9 +77,7 @@ Vote(i, t, c, x, n) ==
     /\ UNCHANGED <<lastTerm, end, log, recordingLog, elected, base, tip, stream,
                    reports, committed>>
 
-(***************************************************************************)
-(* c leads term t, and opens it at once (HZ5).                             *)
-(***************************************************************************)
+\* c leads term t, and opens it at once (HZ5).
 Win(c, t, Q) ==
     /\ promised[c] <= t
     /\ lastTerm[c] < t
@@ -103,10 +93,7 @@ Win(c, t, Q) ==
     /\ recordingLog' = recordingLog \cup {<<c, t, end[c]>>}
     /\ UNCHANGED <<end, log, votes, reports, committed>>
 
-(***************************************************************************)
-(* The leader of term t appends entries up to position n.  It records them *)
-(* like a follower, by Copy.                                               *)
-(***************************************************************************)
+\* The leader of term t appends entries up to position n. It records them like a follower, by Copy.
 Append(t, n) ==
     /\ t \in elected
     /\ tip[t] < n
@@ -116,11 +103,8 @@ Append(t, n) ==
     /\ UNCHANGED <<promised, lastTerm, end, log, recordingLog, votes, elected, base,
                    reports, committed>>
 
-(***************************************************************************)
-(* i follows the leader of term t, and opens a term x of the leader's log: *)
-(* only when it has all entries of older terms (HZ10), and never an older  *)
-(* term than its last (HZ6).                                               *)
-(***************************************************************************)
+\* i follows the leader of term t, and opens a term x of the leader's log: only when it has all
+\* entries of older terms (HZ10), and never an older term than its last (HZ6).
 Open(i, t, x) ==
     /\ t \in elected
     /\ lastTerm[i] < x
@@ -133,10 +117,8 @@ Open(i, t, x) ==
     /\ UNCHANGED <<promised, end, log, votes, elected, base, tip, stream, reports,
                    committed>>
 
-(***************************************************************************)
-(* i records the leader's entries up to position n, none of them of a term *)
-(* that i has not opened (HZ2).                                            *)
-(***************************************************************************)
+\* i records the leader's entries up to position n, none of them of a term that i has not opened
+\* (HZ2).
 Copy(i, t, n) ==
     /\ t \in elected
     /\ lastTerm[i] <= t
@@ -150,11 +132,8 @@ Copy(i, t, n) ==
     /\ UNCHANGED <<promised, lastTerm, recordingLog, votes, elected, base, tip, stream,
                    reports, committed>>
 
-(***************************************************************************)
-(* i truncates its log to position n, where the leader's next term begins; *)
-(* x is then the last term of its recording log (HZ5).  A log is never     *)
-(* truncated in the leader's own term (HZ8).                               *)
-(***************************************************************************)
+\* i truncates its log to position n, where the leader's next term begins; x is then the last term
+\* of its recording log (HZ5). A log is never truncated in the leader's own term (HZ8).
 Truncate(i, t, n, x) ==
     /\ t \in elected
     /\ lastTerm[i] < t
@@ -170,11 +149,8 @@ Truncate(i, t, n, x) ==
                                            j = i /\ n < b}
     /\ UNCHANGED <<promised, votes, elected, base, tip, stream, reports, committed>>
 
-(***************************************************************************)
-(* The leader of term t counts the position of i.  The log of i is of this *)
-(* term, which i has opened (HZ1, HZ7), and i has voted in no newer term   *)
-(* (HZ11).                                                                 *)
-(***************************************************************************)
+\* The leader of term t counts the position of i. The log of i is of this term, which i has opened
+\* (HZ1, HZ7), and i has voted in no newer term (HZ11).
 Report(i, t) ==
     /\ t \in elected
     /\ lastTerm[i] = t
@@ -215,20 +191,14 @@ HasStream(i, u, p) ==
     /\ \A q \in Positions, x \in Terms :
            q <= p => (<<i, q, x>> \in log <=> <<u, q, x>> \in stream)
 
-(***************************************************************************)
-(* The leader of term u may still count a quorum at position p.            *)
-(***************************************************************************)
+\* The leader of term u may still count a quorum at position p.
 MayCommit(u, p) ==
     \E Q \in Quorums : \A j \in Members : j \in Q => <<j, u, p>> \in reports \/ promised[j] <= u
 
-(***************************************************************************)
-(* Each quorum has a member that has promised a newer term than u.         *)
-(***************************************************************************)
+\* Each quorum has a member that has promised a newer term than u.
 IsLeft(u) == \A Q \in Quorums : \E j \in Members : j \in Q /\ u < promised[j]
 
-(***************************************************************************)
-(* Safety.                                                                 *)
-(***************************************************************************)
+\* Safety.
 StateMachineSafety ==
     \A t, u \in Terms, p, q \in Positions :
         <<t, p>> \in committed /\ <<u, q>> \in committed =>
@@ -249,9 +219,7 @@ Safety ==
     /\ LeaderCompleteness
     /\ CommittedIsDurable
 
-(***************************************************************************)
-(* Lemmas about votes and elected terms.                                   *)
-(***************************************************************************)
+\* Lemmas about votes and elected terms.
 VotesArePromised ==
     \A i, c \in Members, t, x \in Terms, n \in Positions :
         <<i, t, c, x, n>> \in votes => t <= promised[i]
@@ -260,9 +228,7 @@ ElectedTermsLeaveOlderTerms == \A t, u \in Terms : t \in elected /\ u < t => IsL
 
 NoLeaderInLeastTerm == -1 \notin elected
 
-(***************************************************************************)
-(* Lemmas about the shape of streams, logs and recording logs.             *)
-(***************************************************************************)
+\* Lemmas about the shape of streams, logs and recording logs.
 StreamsHaveOwnTermFromBase ==
     \A t, x \in Terms, p \in Positions :
         <<t, p, x>> \in stream =>
@@ -307,10 +273,8 @@ CommitsHaveQuorums ==
         <<t, p>> \in committed =>
             t \in elected /\ \E Q \in Quorums : \A j \in Members : j \in Q => <<j, t, p>> \in reports
 
-(***************************************************************************)
-(* The argument: what a leader may still commit is in every later stream,  *)
-(* and in the log of each member that has reported it.                     *)
-(***************************************************************************)
+\* The argument: what a leader may still commit is in every later stream, and in the log of each
+\* member that has reported it.
 LaterStreamsKeepIt ==
     \A t, u \in Terms, p \in Positions :
         t \in elected /\ u \in elected /\ u < t /\ MayCommit(u, p) =>

@@ -1,25 +1,19 @@
 ------------------------------ MODULE LogMutants ------------------------------
-(***************************************************************************)
-(* Mistakes about the comparison and the truncation of logs.  In each      *)
-(* script one of three members is down, and the other two elect a leader.  *)
-(*                                                                         *)
-(* In most, 2 has led term 0, and with 1 it has committed the first entry; *)
-(* the second only 2 has, and 0 has none.  Then                            *)
-(*   Deposed: 2 is down, 0 and 1 have heard each other canvass;            *)
-(*   Reelected: 1 is down, 2 has won term 1 with 0's vote;                 *)
-(*   Succeeded: 1 has won term 1 with 0's vote, and 0 is down;             *)
-(*   Interrupted: 2 is down, 0 has begun to follow 1 in term 1, both have  *)
-(*   had to start again, and have heard each other canvass.                *)
-(* Overtaken: 2 has led term 0 and has two entries of it that nobody else  *)
-(* has; 2 would not vote for 1, but 1 has led term 1, with 0 it has        *)
-(* committed that term's first entry, and is down; 0 and 2 have heard each *)
-(* other canvass.                                                          *)
-(*                                                                         *)
-(* FirstLeader: 0 has won term 0 with 1's vote, and 2 is down.             *)
-(*                                                                         *)
-(* From here everything is explored until the next leader would write or,  *)
-(* if it has an empty log, has written.                                    *)
-(***************************************************************************)
+\* Mistakes about the comparison and the truncation of logs. In each script one of three members is
+\* down, and the other two elect a leader. In the first four, 2 has led term 0, and with 1 it has
+\* committed the first entry; the second only 2 has, and 0 has none. Then
+\* Deposed: 2 is down, 0 and 1 have heard each other canvass.
+\* Reelected: 1 is down, 2 has won term 1 with 0's vote.
+\* Succeeded: 1 has won term 1 with 0's vote, and 0 is down.
+\* Interrupted: 2 is down, 0 has begun to follow 1 in term 1, both have had to start again, and have
+\* heard each other canvass.
+\* Overtaken: 2 has led term 0 and has two entries of it that nobody else has; 2 would not vote for
+\* 1, but 1 has led term 1, with 0 it has committed that term's first entry, and is down; 0 and 2
+\* have heard each other canvass.
+\* FirstLeader: 0 has won term 0 with 1's vote, and 2 is down.
+\*
+\* From here everything is explored until the next leader would write or, if it has an empty log,
+\* has written.
 EXTENDS MCBounds
 
 Rules == INSTANCE Replication
@@ -30,9 +24,7 @@ LeaderLost ==
     \o Writes(2) \o Records(2) \o EnterElections(<<0, 1, 2>>)
 
 Deposed == LeaderLost \o Dies(2) \o HearEachOther(0, 1)
-
 Reelected == LeaderLost \o Dies(1) \o Stands(2, 0) \o Silence
-
 Succeeded == LeaderLost \o Stands(1, 0) \o Silence \o Dies(0)
 
 Announces(i, j) == Repeats(i, "LeaderLogReplication", Members) \o Arrival(i, j) \o Silence
@@ -64,91 +56,53 @@ RepeatsIfHeard(i) ==
        \/ At(member[i], "CANVASS") /\ \E j \in Members : member[j].role = "LEADER"
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* MUT_ShorterLogWins: logs are compared by their last terms only.         *)
-(***************************************************************************)
+\* MUT_ShorterLogWins: logs are compared by their last terms only.
 MutCompareTerms(t1, p1, t2, p2) == IF t1 > t2 THEN 1 ELSE IF t1 < t2 THEN -1 ELSE 0
 
-(***************************************************************************)
-(* MUT_OlderLogWins: logs are compared by their lengths only.              *)
-(***************************************************************************)
+\* MUT_OlderLogWins: logs are compared by their lengths only.
 MutCompareLengths(t1, p1, t2, p2) == IF p1 > p2 THEN 1 ELSE IF p1 < p2 THEN -1 ELSE 0
 
-(***************************************************************************)
-(* MUT_AsksInWrongTerm: a candidate sends the term that it has followed    *)
-(* last, not the last term of its log.                                     *)
-(***************************************************************************)
+\* MUT_AsksInWrongTerm: a candidate sends the term that it has followed last.
 MutCandidateBallot(i, s, x) ==
     {[o EXCEPT !.sends = [k \in DOMAIN @ |->
                              [@[k] EXCEPT !.message.logLeadershipTermId = s.leadershipTermId]]] :
         o \in Rules!CandidateBallot(i, s, x)}
 
-(***************************************************************************)
-(* MUT_CutsTooMuch: the whole log is truncated, to be copied again.        *)
-(***************************************************************************)
+\* MUT_CutsTooMuch: the whole log is truncated, to be copied again.
 MutTruncateLog(s, position) == Rules!TruncateLog(s, 0)
 
-(***************************************************************************)
-(* MUT_CutsNothing: a follower keeps entries that its leader does not      *)
-(* have.                                                                   *)
-(***************************************************************************)
+\* MUT_CutsNothing: a follower keeps entries that its leader does not have.
 MutNothingIsTooLong(s, m) == FALSE
 
-(***************************************************************************)
-(* MUT_AnyLogFits: a follower does not check whether the leader's message  *)
-(* is about the last term of its own log.                                  *)
-(***************************************************************************)
+\* MUT_AnyLogFits: a follower does not compare the last term of its log with the leader's message.
 MutEveryTermFits(s, m) == FALSE
 
-(***************************************************************************)
-(* MUT_LogsNotCompared: a member votes for every candidate.                *)
-(***************************************************************************)
+\* MUT_LogsNotCompared: a member votes for every candidate.
 MutCompareNothing(t1, p1, t2, p2) == 0
 
-(***************************************************************************)
-(* MUT_CommitsInOldTerm: a new leader sends its commit position in the     *)
-(* previous term.                                                          *)
-(***************************************************************************)
+\* MUT_CommitsInOldTerm: a new leader sends its commit position in the previous term.
 MutPublishedTerm(s) == s.moduleLeadershipTermId
 
-(***************************************************************************)
-(* MUT_AppliesOwnTail: a new leader replays its log without waiting until  *)
-(* a quorum has it.                                                        *)
-(***************************************************************************)
+\* MUT_AppliesOwnTail: a new leader replays its log before a quorum has it.
 MutIsReplicated(s, active) == TRUE
 
-(***************************************************************************)
-(* MUT_WritesWithoutQuorum: a leader writes the first entry of its term    *)
-(* without waiting until a quorum has joined it.                           *)
-(***************************************************************************)
+\* MUT_WritesWithoutQuorum: a leader writes the first entry of its term before a quorum has joined
+\* it.
 MutHasQuorumAtPosition(s, term, position, active) == TRUE
 
-(***************************************************************************)
-(* MUT_VotesOutliveBallots: the records of the other members, with their   *)
-(* votes, are not reset when an election begins again.                     *)
-(***************************************************************************)
+\* MUT_VotesOutliveBallots: the member records are not reset when an election begins again.
 MutRememberRecords(records) == records
 
-(***************************************************************************)
-(* MUT_TwoLeadOneTerm: one member is a quorum, so two may win one term and *)
-(* announce it.                                                            *)
-(***************************************************************************)
+\* MUT_TwoLeadOneTerm: one member is a quorum, so two may win one term and announce it.
 MutQuorum == 1
 
-(***************************************************************************)
-(* MUT_StandsAlone: a candidate wins when its ballot times out.            *)
-(***************************************************************************)
+\* MUT_StandsAlone: a candidate wins when its ballot times out.
 MutOwnVoteIsEnough(s) == TRUE
 
-(***************************************************************************)
-(* MUT_RefusalIsAVote: a candidate counts each answer as a vote for it.    *)
-(***************************************************************************)
+\* MUT_RefusalIsAVote: a candidate counts each answer as a vote for it.
 MutRefusalIsAVote(i, s, x) == Rules!OnVote(i, s, [x EXCEPT !.message.vote = TRUE])
 
-(***************************************************************************)
-(* MUT_TermBeginsLater: a leader announces a base that is one entry too    *)
-(* late.                                                                   *)
-(***************************************************************************)
+\* MUT_TermBeginsLater: a leader announces a base that is one entry too late.
 MutTermBeginsLater(i, s, logTerm, quorumPosition) ==
     [Rules!ElectionNewLeadershipTerm(i, s, logTerm, quorumPosition) EXCEPT
         !.nextTermBaseLogPosition = @ + 1]

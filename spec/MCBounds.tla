@@ -1,8 +1,5 @@
 ------------------------------ MODULE MCBounds ------------------------------
-(***************************************************************************)
-(* The bounds that models share.  A configuration replaces the bounds of   *)
-(* Cluster.tla with them.                                                  *)
-(***************************************************************************)
+\* The bounds that models share. A configuration replaces the bounds of Cluster.tla with them.
 EXTENDS Script
 
 CONSTANTS MaxTerm, MaxPosition
@@ -15,18 +12,14 @@ NeverBetween(i, j)       == FALSE
 AllActive(i)             == {Members}
 AllAccept(i)             == {Members \ {i}}
 
-(***************************************************************************)
-(* A script: member 2 leads term 0 and records its first entry, which no   *)
-(* other member receives.  Member 1 leads term 1 with member 0, and has    *)
-(* recorded the first entry of that term, at the same position.            *)
-(***************************************************************************)
+\* A script: member 2 leads term 0 and records its first entry, which no other member receives.
+\* Member 1 leads term 1 with member 0, and has recorded the first entry of that term, at the same
+\* position.
 TwoFirstEntries ==
     Elected(2, <<0, 1>>, 0) \o Records(2) \o EnterElections(<<0, 1>>) \o Elected(1, <<0>>, 0)
     \o Records(1)
 
-(***************************************************************************)
-(* Steps without sends that read and change only the member's own state.   *)
-(***************************************************************************)
+\* Steps without sends that read and change only the member's own state.
 InternalFirst(i) == member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
 
 ReplayFirst(i) ==
@@ -35,20 +28,14 @@ ReplayFirst(i) ==
        /\ member[i].commitPosition >= member[i].appendPosition
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* Bounds for the steps after the tale; in the tale nothing is bounded.    *)
-(* Terms and positions are bounded.  A member repeats its periodic message *)
-(* only if none is under way among the present members, a closed follower  *)
-(* only after it has recorded everything, a closed leader never.  A leader *)
-(* hears of all members.  One member may be absent: it takes no step and   *)
-(* receives nothing.  No step fails, no member restarts or starts an       *)
-(* election by itself, and no message is lost.  The archive, and internal  *)
-(* steps that no other member can see, come first.                         *)
-(***************************************************************************)
+\* Bounds for the steps after the tale. A member repeats its periodic message only if none is under
+\* way among the present members, a closed follower only after it has recorded everything, a closed
+\* leader never. A leader hears of all members. One member may be absent: it takes no step and
+\* receives nothing. No step fails, no member restarts or starts an election by itself, and no
+\* message is lost. The archive, and internal steps that no other member can see, come first.
 Absent == NULL_VALUE    \* redefined by the MC modules in which a member is absent
 
 NothingUnderWay == \A i, j \in Members \ {Absent} : channel[i][j] = <<>>
-
 ScriptedTerm(i, term) == Playing \/ term <= MaxTerm
 ScriptedAppend(position) == Playing \/ position <= MaxPosition
 ScriptedInterval(i) ==
@@ -68,12 +55,9 @@ AbsentIsStill ==
 Internal(i) ==
     (ReplayFirst(i) \/ MayRecord(i)) /\ i # Absent /\ ~Playing
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The ballots of the cluster are those of Ballots.tla, which is proved    *)
-(* for any number of members and terms.  A member that is in no election   *)
-(* has only the candidate term on its disk: the next election begins with  *)
-(* it.                                                                     *)
-(***************************************************************************)
+\* The ballots of the cluster are those of Ballots.tla, which is proved for any number of members
+\* and terms. A member that is in no election has only the candidate term on its disk: the next
+\* election begins with it.
 Voting == INSTANCE Ballots WITH
     Terms     <- NULL_VALUE .. MaxTerm + 2,
     Quorums   <- {q \in SUBSET Members : Cardinality(q) >= Quorum},

@@ -1,16 +1,9 @@
 ----------------------------- MODULE MCCatchup ------------------------------
-(***************************************************************************)
-(* Replication and catch-up: a member two terms behind comes back.         *)
-(*                                                                         *)
-(* Before: member 1 has led term 0 with two entries; member 0 has recorded *)
-(* only the first.  Member 2 has led term 1 and written one entry.  Member *)
-(* 1 leads term 2 and has written one entry.  Members 1 and 2 have all     *)
-(* four entries, and all are committed.  Member 0, which has taken no part *)
-(* since term 0, restarts.                                                 *)
-(*                                                                         *)
-(* From here all steps of members 0 and 1 are explored.  The goal is the   *)
-(* negation of a situation that must be reachable.                         *)
-(***************************************************************************)
+\* Replication and catch-up: a member two terms behind comes back. Member 1 has led term 0 with two
+\* entries, of which member 0 has the first only; member 2 has led term 1 and written one entry;
+\* member 1 leads term 2 and has written one. Members 1 and 2 have all four entries, and all are
+\* committed. Member 0 restarts. From here all steps of members 0 and 1 are explored. The goal is
+\* the negation of a situation that must be reachable.
 EXTENDS MCBounds
 
 MCBefore(n) ==
@@ -22,8 +15,6 @@ MCBefore(n) ==
     \o Advances(1, Members) \o Silence \o Restarts(0)
 
 MCScript(n) == <<>>
-
 MCAbsent == 2
-
 NeverCaughtUp == ~(FollowsClosed(0, 1) /\ member[0].commitPosition = 4)
 =============================================================================

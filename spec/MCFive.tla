@@ -1,16 +1,11 @@
 ------------------------------- MODULE MCFive -------------------------------
-(***************************************************************************)
-(* Five members with all hardenings, by random simulation: behaviours that *)
-(* are much longer and richer than in an exhaustive search.                *)
-(*                                                                         *)
-(* TLC draws each step with equal probability from all possible ones.  So  *)
-(* a rare event of a cluster must be rare in Next: a member repeats its    *)
-(* periodic message only if none of its own is under way, and takes its    *)
-(* internal steps first.  A failure, a restart, a lost leader, a snapshot, *)
-(* a termination and a lost message are possible in only one of Rarity     *)
-(* states, which digits of the state select. (With random draws of its     *)
-(* own, TLC could not rebuild a trace.)                                    *)
-(***************************************************************************)
+\* Five members with all hardenings, by random simulation: behaviours that are much longer and
+\* richer than in an exhaustive search. TLC draws each step with equal probability from all possible
+\* ones, so a rare event of a cluster must be rare in Next: a member repeats its periodic message
+\* only if none of its own is under way, and takes its internal steps first. A failure, a restart, a
+\* lost leader, a snapshot, a termination and a lost message are possible in only one of Rarity
+\* states, which digits of the state select. (With random draws of its own, TLC could not rebuild a
+\* trace.)
 EXTENDS MCBounds
 
 CONSTANT Rarity

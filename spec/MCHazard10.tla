@@ -1,22 +1,15 @@
 ----------------------------- MODULE MCHazard10 -----------------------------
-(***************************************************************************)
-(* HZ10: a short copy is taken for a complete one.                         *)
-(*                                                                         *)
-(* Before the tale member 1 leads term 0 with member 2.  It has recorded   *)
-(* two entries, member 2 only the first one.  Member 0 is new.             *)
-(*                                                                         *)
-(* The tale: member 1 wins term 1 with the vote of member 2.  Member 0     *)
-(* copies term 0 from its archive, which is lost after one entry; the      *)
-(* election of member 1 fails.  Member 0 records that term 0 ends at 2,    *)
-(* and is elected in term 2 with the vote of member 2.  It opens term 2 at *)
-(* 2 in its recording log, though its log ends at 1 and the first entry of *)
-(* term 2 is written there.  Member 1 canvasses with its two entries of    *)
-(* term 0, and member 0 answers.                                           *)
-(*                                                                         *)
-(* From here all steps of the three members are explored, with one message *)
-(* under way in each channel.  Hardened, member 0 records that term 0 ends *)
-(* at 1, and member 1 truncates its log there.                             *)
-(***************************************************************************)
+\* HZ10: a short copy is taken for a complete one.
+\*
+\* Before the tale member 1 leads term 0 with member 2. It has recorded two entries, member 2 only
+\* the first one. Member 0 is new.
+\*
+\* The tale: member 1 wins term 1 with the vote of member 2. Member 0 copies term 0 from its
+\* archive, which is lost after one entry; the election of member 1 fails. Member 0 records that
+\* term 0 ends at 2 (hardened, at 1), and is elected in term 2 with the vote of member 2. It opens
+\* term 2 there in its recording log, though its log ends at 1 and the first entry of term 2 is
+\* written there. Member 1 canvasses with its two entries of term 0, and member 0 answers. From here
+\* all steps of the three members are explored, with one message under way in each channel.
 EXTENDS MCBounds
 
 Ends(i, position) == Act(i, "FollowerLogReplication", [Interval(TRUE) EXCEPT !.position = position])

@@ -1,35 +1,22 @@
 ----------------------------- MODULE MCHazard2 ------------------------------
-(***************************************************************************)
-(* HZ2: entries are recorded and reported before their term is in the      *)
-(* recording log.                                                          *)
-(*                                                                         *)
-(* Before the tales member 1 has led term 0, whose only entry all have     *)
-(* recorded, and leads term 1 with member 2.  It has recorded the first    *)
-(* entry of term 1; member 2 has opened that term and has no entry of it;  *)
-(* member 0 is still in term 0.                                            *)
-(*                                                                         *)
-(* Two tales.  In the first, member 0 catches up.  In the second, member 1 *)
-(* is elected again, in term 2, and member 0 copies term 1 from its        *)
-(* archive.  In both, member 0 reports the entry, and the leader commits   *)
-(* it.  Then the election of member 0 fails, for any reason, and begins    *)
-(* again: member 0 takes its two entries for entries of term 0.  Member 1  *)
-(* is gone.                                                                *)
-(*                                                                         *)
-(* The third tale is in the first term.  Member 1 leads it with member 2   *)
-(* and has recorded the first entry.  Member 0 catches up and reports that *)
-(* entry, and the leader commits it.  Then member 0 restarts: its          *)
-(* recording log has no term, so its recording is forgotten.               *)
-(*                                                                         *)
-(* The fourth tale is about the live log.  Member 0 awaits the log of term *)
-(* 1, which it joins before the first entry.  Its archive has recorded     *)
-(* that entry when the election of member 0 fails, and its recording log   *)
-(* does not have the term yet.  Member 0 canvasses with its log, and       *)
-(* member 1 counts it.  Hardened, the term is on disk before recording     *)
-(* begins.                                                                 *)
-(*                                                                         *)
-(* From here all steps of members 0 and 2 are explored, with one message   *)
-(* under way between them.                                                 *)
-(***************************************************************************)
+\* HZ2: entries are recorded and reported before their term is in the recording log.
+\*
+\* Before the first two tales member 1 has led term 0, whose only entry all have recorded, and leads
+\* term 1 with member 2. It has recorded the first entry of term 1; member 2 has opened that term
+\* and has no entry of it; member 0 is still in term 0. In MCCatchup member 0 catches up. In MCCopy
+\* member 1 is elected again, in term 2, and member 0 copies term 1 from its archive. In both,
+\* member 0 reports the entry, and the leader commits it. Then the election of member 0 fails and
+\* begins again: member 0 takes its two entries for entries of term 0. Member 1 is gone.
+\*
+\* MCRestart is in the first term. Member 1 leads it with member 2 and has recorded the first entry.
+\* Member 0 catches up and reports that entry, and the leader commits it. Then member 0 restarts:
+\* its recording log has no term, so its recording is forgotten.
+\*
+\* MCLiveLog: member 0 awaits the log of term 1, which it joins before the first entry. Its archive
+\* has recorded that entry when the election of member 0 fails, and its recording log does not have
+\* the term yet (hardened, it does). Member 0 canvasses with its log, and member 1 counts it.
+\*
+\* From here all steps of members 0 and 2 are explored, with one message under way between them.
 EXTENDS MCBounds
 
 MCBefore(n) ==

@@ -1,20 +1,15 @@
 ----------------------------- MODULE MCHazard3 ------------------------------
-(***************************************************************************)
-(* HZ3: in CANVASS a NewLeadershipTerm of any term is accepted.            *)
-(*                                                                         *)
-(* The story: member 2 leads term 0 with both others and has recorded the  *)
-(* first entry of the term, which no other member has.  Member 1 loses it, *)
-(* runs for election in term 1 and gets the vote of member 0, which is     *)
-(* still under way.  The ballot of member 0 has timed out: it canvasses    *)
-(* again, member 2 answers, and member 0 follows it in term 0, although it *)
-(* has voted in term 1.  It catches up, and member 2 commits the entry     *)
-(* with it.  In upstream-fix member 0 ignores the answer of member 2, and  *)
-(* the story ends there.                                                   *)
-(*                                                                         *)
-(* From here all behaviours are explored in which no member opens a third  *)
-(* term, member 0 sends nothing more, and at most two further messages are *)
-(* under way.                                                              *)
-(***************************************************************************)
+\* HZ3: in CANVASS a NewLeadershipTerm of any term is accepted.
+\*
+\* The story: member 2 leads term 0 with both others and has recorded the first entry of the term,
+\* which no other member has. Member 1 loses it, runs for election in term 1 and gets the vote of
+\* member 0, which is still under way. The ballot of member 0 has timed out: it canvasses again,
+\* member 2 answers, and member 0 follows it in term 0, although it has voted in term 1. It catches
+\* up, and member 2 commits the entry with it. In upstream-fix member 0 ignores the answer, and the
+\* story ends there.
+\*
+\* From here all behaviours are explored in which no member opens a third term, member 0 sends
+\* nothing more, and at most two further messages are under way.
 EXTENDS MCBounds
 
 MCStory ==

@@ -1,22 +1,15 @@
 ----------------------------- MODULE MCHazard5 ------------------------------
-(***************************************************************************)
-(* HZ5: a new leader commits entries of older terms before a quorum has    *)
-(* opened its own term.                                                    *)
-(*                                                                         *)
-(* Before the tale member 1 has led term 0.  All have recorded its first   *)
-(* entry; only member 1 has the second.  All are in an election; member 1  *)
-(* has lost one election.                                                  *)
-(*                                                                         *)
-(* The tale: member 0 is elected in term 1 with the vote of member 2,      *)
-(* opens that term on disk, and its messages are lost. (In upstream-fix    *)
-(* member 2 receives its announcement, reports once, and gives up.) Member *)
-(* 1 is elected in term 2 with the vote of member 2; member 2 copies the   *)
-(* second entry, and member 1 commits it.  Then member 1 is gone, and      *)
-(* member 0 restarts.  Hardened, member 0 opens its term when it wins, and *)
-(* member 1 commits only when member 2 has opened term 2.                  *)
-(*                                                                         *)
-(* From here all steps of members 0 and 2 are explored.                    *)
-(***************************************************************************)
+\* HZ5: a new leader commits entries of older terms before a quorum has opened its own term.
+\*
+\* Before the tale member 1 has led term 0. All have recorded its first entry; only member 1 has the
+\* second. All are in an election; member 1 has lost one election.
+\*
+\* The tale: member 0 is elected in term 1 with the vote of member 2, opens that term on disk, and
+\* its messages are lost. (In upstream-fix member 2 receives its announcement, reports once, and
+\* gives up.) Member 1 is elected in term 2 with the vote of member 2; member 2 copies the second
+\* entry, and member 1 commits it. Then member 1 is gone, and member 0 restarts. Hardened, member 0
+\* opens its term when it wins, and member 1 commits only when member 2 has opened term 2. From here
+\* all steps of members 0 and 2 are explored.
 EXTENDS MCBounds
 
 MCBefore(n) ==
@@ -55,10 +48,7 @@ MCScriptHardened(n) ==
 
 MCAbsent == 1
 
-(***************************************************************************)
-(* The members' disks after Before.  With hardening the election before it *)
-(* would have another result.                                              *)
-(***************************************************************************)
+\* The members' disks after Before. With hardening the election before it would have another result.
 MCFirst ==
     LET recorded == [i \in Members |-> IF i = 1 THEN 2 ELSE 1]
         disk(i)  == Persistent(IF i = 1 THEN 1 ELSE 0, <<TermEntry(0, 0, NULL_POSITION)>>,

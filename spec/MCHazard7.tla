@@ -1,18 +1,12 @@
 ----------------------------- MODULE MCHazard7 ------------------------------
-(***************************************************************************)
-(* HZ7: a leader counts members as ready in its term that have not opened  *)
-(* the term.                                                               *)
-(*                                                                         *)
-(* Before the tale member 1 has led term 0, whose only entry all have      *)
-(* recorded, and term 1 with member 2.  It has recorded the first entry of *)
-(* term 1, which no other member has.                                      *)
-(*                                                                         *)
-(* The tale: member 1 is elected again, in term 2, with the vote of member *)
-(* 0.  Member 0 copies term 1 and reports its position in term 2, although *)
-(* it has no entry of term 2 on disk.  Member 1 replays and opens term 2.  *)
-(*                                                                         *)
-(* From here all steps of members 0 and 1 are explored.                    *)
-(***************************************************************************)
+\* HZ7: a leader counts members as ready in its term that have not opened the term.
+\*
+\* Before the tale member 1 has led term 0, whose only entry all have recorded, and term 1 with
+\* member 2. It has recorded the first entry of term 1, which no other member has.
+\*
+\* The tale: member 1 is elected again, in term 2, with the vote of member 0. Member 0 copies term 1
+\* and reports its position in term 2, although it has no entry of term 2 on disk. Member 1 replays
+\* and opens term 2. From here all steps of members 0 and 1 are explored.
 EXTENDS MCBounds
 
 MCBefore(n) ==

@@ -1,18 +1,10 @@
 ----------------------------- MODULE MCHazard8 ------------------------------
-(***************************************************************************)
-(* HZ8: a leader that announces its own term names the same term as the    *)
-(* next one in its log.                                                    *)
-(*                                                                         *)
-(* Before the tale member 0 has won term 0 with members 1 and 2, with      *)
-(* empty logs, and has opened the term.                                    *)
-(*                                                                         *)
-(* The tale: member 0 announces itself once more.  The message to member 2 *)
-(* is slow.  Member 2 joins in the meantime, and member 0 writes and       *)
-(* commits the first entry of the term with it.                            *)
-(*                                                                         *)
-(* From here all steps of members 0 and 2 are explored; member 2 may lose  *)
-(* its leader.                                                             *)
-(***************************************************************************)
+\* HZ8: a leader that announces its own term names the same term as the next one in its log.
+\*
+\* Before the tale member 0 has won term 0 with members 1 and 2, with empty logs, and has opened the
+\* term. The tale: member 0 announces itself once more. The message to member 2 is slow. Member 2
+\* joins in the meantime, and member 0 writes and commits the first entry of the term with it. From
+\* here all steps of members 0 and 2 are explored; member 2 may lose its leader.
 EXTENDS MCBounds
 
 MCBefore(n) ==

@@ -1,28 +1,20 @@
 ----------------------------- MODULE MCHazard9 ------------------------------
-(***************************************************************************)
-(* HZ9: a termination request survives its term.                           *)
-(*                                                                         *)
-(* Before the tale member 0 leads term 0 and requests a termination.       *)
-(* Member 2, which has just lost its leader, notes it; then member 0 is    *)
-(* gone.  Member 1 leads term 1, which has two entries.  Both are          *)
-(* committed.  Member 2 has recorded them, but processes neither, because  *)
-(* it has reached the noted termination position.                          *)
-(*                                                                         *)
-(* The tale: member 2 has processed the log up to the termination          *)
-(* position, ends, and closes term 1 at its own commit position, two       *)
-(* entries short.  It restarts and is elected in term 2, which it opens at *)
-(* the position at which it closed term 1. (In upstream-fix member 1       *)
-(* restarts before, so it reports before it has replayed.) The election of *)
-(* member 1 fails, and its log still ends with term 1; it canvasses, and   *)
-(* member 2 answers.                                                       *)
-(*                                                                         *)
-(* Without the tale all steps of members 1 and 2 are explored from its     *)
-(* beginning: each may lose the other, and a member whose module has ended *)
-(* starts again.  Without the hardening the loss is among them, with it    *)
-(* there is none.  The hardening has two parts: no termination is noted in *)
-(* an election (MCBefore), and one that was noted before is forgotten when *)
-(* an election begins (MCNotedBefore).                                     *)
-(***************************************************************************)
+\* HZ9: a termination request survives its term.
+\*
+\* Before the tale member 0 leads term 0 and requests a termination. Member 2, which has just lost
+\* its leader, notes it; then member 0 is gone. Member 1 leads term 1, which has two entries. Both
+\* are committed. Member 2 has recorded them, but processes neither, because it has reached the
+\* noted termination position.
+\*
+\* The tale: member 2 ends, and closes term 1 at its own commit position, two entries short. It
+\* restarts and is elected in term 2, which it opens at the position at which it closed term 1. (In
+\* upstream-fix member 1 restarts before, so it reports before it has replayed.) The election of
+\* member 1 fails, and its log still ends with term 1; it canvasses, and member 2 answers.
+\*
+\* Without the tale all steps of members 1 and 2 are explored from its beginning: each may lose the
+\* other, and a member whose module has ended starts again. Without the hardening the loss is among
+\* them, with it there is none. The hardening has two parts: no termination is noted in an election
+\* (MCBefore), and one that was noted before is forgotten when an election begins (MCNotedBefore).
 EXTENDS MCBounds
 
 Asked(noting) ==
@@ -50,7 +42,6 @@ MCScript(n) ==
     \o Repeats(1, "Canvass", Members) \o Loss(1, 0) \o Arrival(1, 2) \o Arrival(2, 1)
 
 MCNothing(n) == <<>>
-
 MCAbsent == 0
 MCAnyTime(i) == TRUE
 MCAfterItsEnd(i) == Playing \/ member[i].moduleState = "CLOSED"

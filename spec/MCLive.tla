@@ -1,40 +1,30 @@
 ------------------------------- MODULE MCLive -------------------------------
-(***************************************************************************)
-(* Liveness:  V1 to V4 after a tale.  No message is lost and nothing fails *)
-(* any more.                                                               *)
-(*                                                                         *)
-(* The spec leaves out time.  Without assumptions about time nothing would *)
-(* ever be reached: a ballot may always time out before the votes arrive.  *)
-(* These models assume what the default settings give: an election timeout *)
-(* is longer than a round trip, and a heartbeat timeout is longer than     *)
-(* several intervals.  So a deadline passes only if no message is under    *)
-(* way among the present members.  The deadline of a member that waits for *)
-(* a leader passes only if its term has none.  Nomination deadlines are    *)
-(* random, so two members do not always run for election at once: here     *)
-(* they never do, and the deadline of the lower member passes first.       *)
-(*                                                                         *)
-(* Each step below is a step of Next, but for one deadline of Revision     *)
-(* upstream-fix: TakeCanvass of Cluster.tla never gives Canvass the        *)
-(* leadershipTermId of OlderLeaderships.  Fairness: a step that a member   *)
-(* or its archive can take at once, and the delivery of a message, happen  *)
-(* if they stay possible; periodic messages and deadlines happen if they   *)
-(* are possible again and again.  With InOrder, the steps that a member    *)
-(* can take at once come before messages, messages come before deadlines   *)
-(* and periodic messages, and each kind has one order.  This gives fewer   *)
-(* behaviours, and each is also a behaviour without InOrder.               *)
-(*                                                                         *)
-(* The models MCLive and MCLiveThree begin at the first start and have one *)
-(* ballot, which is won, though MCLiveThree may open terms up to 2.  They  *)
-(* contain no lost ballot, no second election, no fault and no member that *)
-(* has fallen behind.  MCLiveLost has a ballot that is lost.               *)
-(***************************************************************************)
+\* Liveness: V1 to V4 after a tale. No message is lost and nothing fails any more.
+\*
+\* Without assumptions about time nothing would ever be reached: a ballot may always time out before
+\* the votes arrive. These models assume what the default settings give: an election timeout is
+\* longer than a round trip, and a heartbeat timeout is longer than several intervals. So a deadline
+\* passes only if no message is under way among the present members. The deadline of a member that
+\* waits for a leader passes only if its term has none. Nomination deadlines are random, so two
+\* members do not always run for election at once: here they never do, and the deadline of the lower
+\* member passes first.
+\*
+\* Each step below is a step of Next, but for one deadline of Revision upstream-fix: TakeCanvass of
+\* Cluster.tla never gives Canvass the leadershipTermId of OlderLeaderships. Fairness: a step that a
+\* member or its archive can take at once, and the delivery of a message, happen if they stay
+\* possible; periodic messages and deadlines happen if they are possible again and again. With
+\* InOrder, the steps that a member can take at once come before messages, messages come before
+\* deadlines and periodic messages, and each kind has one order. This gives fewer behaviours, and
+\* each is also a behaviour without InOrder.
+\*
+\* MCLive and MCLiveThree begin at the first start and have one ballot, which is won. They contain
+\* no second election, no fault and no member that has fallen behind. MCLiveLost has a ballot that
+\* is lost.
 EXTENDS MCBounds
 
 CONSTANT InOrder    \* TRUE: of the steps possible at once, the first one in a fixed order happens
 
-(***************************************************************************)
-(* The states that have a deadline of the leader's heartbeat timeout.      *)
-(***************************************************************************)
+\* The states that have a deadline of the leader's heartbeat timeout.
 WithDeadline ==
     {"FOLLOWER_LOG_REPLICATION", "FOLLOWER_CATCHUP_INIT", "FOLLOWER_CATCHUP_AWAIT",
      "FOLLOWER_CATCHUP", "FOLLOWER_LOG_AWAIT", "FOLLOWER_READY"}
@@ -50,16 +40,11 @@ Followed(i) ==
                     /\ member[j].moduleLeadershipTermId = member[i].moduleLeadershipTermId)}) >= Quorum
 
 Heard == [NoInput EXCEPT !.active = Members]
-
 Said == [Heard EXCEPT !.interval = TRUE, !.commitInterval = TRUE]
-
 Live(i) == i # Absent /\ ~Playing
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The steps that a member takes at once: its own step in its state, and   *)
-(* the archive.                                                            *)
-(***************************************************************************)
+\* The steps that a member takes at once: its own step in its state, and the archive.
 CycleOf(i, s, x) ==
     Step(i, s, IF s.electionState = "CLOSED" THEN "UpdateLeaderPosition"
                ELSE OwnAction[s.electionState], x)
@@ -93,7 +78,6 @@ Busy(i) ==
         \/ s.commitPosition < Min(Len(log[i]), ConsumeBound(s))
 
 Below(i) == {j \in Present : j < i}
-
 Idle(set) == InOrder => \A i \in set : ~Busy(i)
 
 Receives(i, j) ==
@@ -102,10 +86,7 @@ Receives(i, j) ==
                                                               \/ (k = i /\ n > j)
     /\ Deliver(i, j, 1, OnMessage, Members)
 
-(***************************************************************************)
-(* Periodic messages, if no message is under way among the present         *)
-(* members.                                                                *)
-(***************************************************************************)
+\* Periodic messages, if no message is under way among the present members.
 Repeat(i) ==
     /\ Live(i) /\ NothingUnderWay /\ Idle(Present)
     /\ LET s == member[i]
@@ -119,10 +100,8 @@ Repeat(i) ==
            \/ HasLeader(s) /\ Tick(i, UpdateFollowerPosition, Said)
            \/ Tick(i, UpdateLeaderPosition, Said)
 
-(***************************************************************************)
-(* Deadlines.  Revision upstream-fix has one for a member that canvasses   *)
-(* and hears only of a leader of an older term than it has voted in.       *)
-(***************************************************************************)
+\* Deadlines. Revision upstream-fix has one for a member that canvasses and hears only of a leader
+\* of an older term than it has voted in.
 OlderLeaderships(s) ==
     IF ~IsUpstreamFix \/ ~At(s, "CANVASS") THEN {}
     ELSE {member[j].moduleLeadershipTermId : j \in {j \in Present : Closed(member[j], "LEADER")}}
@@ -176,8 +155,6 @@ Fairness ==
 
 LiveSpec == TaleInit /\ [][LiveNext]_vars /\ Fairness
 
-(***************************************************************************)
-(* MUT_CommitNotPublished: a leader sends no commit position.              *)
-(***************************************************************************)
+\* MUT_CommitNotPublished: a leader sends no commit position.
 MutNothingIsPublished(i, s, x, q) == <<>>
 =============================================================================

@@ -1,15 +1,10 @@
 ------------------------------ MODULE MCLiveC -------------------------------
-(***************************************************************************)
-(* L-C: a leader does not answer a member whose log ends with a newer term *)
-(* than its own.                                                           *)
-(*                                                                         *)
-(* Before the tale member 2 leads term 0 with both others; no member has   *)
-(* recorded anything.  Members 0 and 1 lose it.  Member 0 is elected in    *)
-(* term 1 with the vote of member 1 and opens the term on disk.  The       *)
-(* ballot of member 1 times out, and it follows member 2 in term 0 again   *)
-(* (HZ3).  The election of member 0 fails, and it canvasses.  Member 1     *)
-(* catches up.                                                             *)
-(***************************************************************************)
+\* L-C: a leader does not answer a member whose log ends with a newer term than its own.
+\*
+\* Before the tale member 2 leads term 0 with both others; no member has recorded anything. Members
+\* 0 and 1 lose it. Member 0 is elected in term 1 with the vote of member 1 and opens the term on
+\* disk. The ballot of member 1 times out, and it follows member 2 in term 0 again (HZ3). The
+\* election of member 0 fails, and it canvasses. Member 1 catches up.
 EXTENDS MCLive
 
 MCBefore(n) ==
@@ -24,6 +19,5 @@ MCBefore(n) ==
     \o Does(1, "FollowerCatchup") \o Does(1, "FollowerLogInit") \o Does(1, "FollowerReady") \o Silence
 
 MCScript(n) == <<>>
-
 StaysOut == ~ClosedElection(0)
 =============================================================================

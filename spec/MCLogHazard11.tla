@@ -1,7 +1,5 @@
 ---------------------------- MODULE MCLogHazard11 ----------------------------
-(***************************************************************************)
-(* The steps of MCHazard11 as steps of Log.tla.                            *)
-(***************************************************************************)
+\* The steps of MCHazard11 as steps of Log.tla.
 EXTENDS MCHazard11, FollowsLog
 
 RivalsAndCopies(n) == Rivals \o Each(Copies, <<3, 4>>) \o Dies(1)

@@ -1,13 +1,9 @@
 -------------------------- MODULE MCMarkedReports ---------------------------
-(***************************************************************************)
-(* Other rules instead of hardening HZ3: a member follows the leader of    *)
-(* any term, and the rule of HZ11 holds for its AppendPositions, too.  If  *)
-(* it has voted in a newer term than its leader's, it reports without a    *)
-(* term.  Such a report counts for nothing, and still ends a catch-up.     *)
-(*                                                                         *)
-(* The searches are those of MCTwoElections.  The one of                   *)
-(* MCTwoElectionsNoHZ3 finds no loss here.                                 *)
-(***************************************************************************)
+\* Other rules instead of hardening HZ3: a member follows the leader of any term, and the rule of
+\* HZ11 holds for its AppendPositions, too. If it has voted in a newer term than its leader's, it
+\* reports without a term. Such a report counts for nothing, and still ends a catch-up.
+\*
+\* The searches are those of MCTwoElections. The one of MCTwoElectionsNoHZ3 finds no loss here.
 EXTENDS MCTwoElections
 
 Marked(s, term) == IF s.persistedCandidateTermId > FollowedTerm(s) THEN NULL_VALUE ELSE term

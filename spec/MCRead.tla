@@ -1,23 +1,15 @@
 ------------------------------- MODULE MCRead -------------------------------
-(***************************************************************************)
-(* Is a read linearizable?  A leader answers a read without an entry in    *)
-(* the log: it notes its commit position, waits until a quorum has         *)
-(* acknowledged its term since then, and answers from the log up to that   *)
-(* position.                                                               *)
-(*                                                                         *)
-(* The public branch linearizable-reads of Aeron (hasQuorumAckedSince in   *)
-(* ClusterMember.java) counts a member if its last report is of the        *)
-(* leader's term and came after the read.  A report is an AppendPosition   *)
-(* or a CanvassPosition: updateMemberLogPosition notes both.               *)
-(*                                                                         *)
-(* The start: member 0 has led term 0, and all have recorded the first     *)
-(* entry, which no member has reported.  Members 1 and 2 have lost member  *)
-(* 0, and nobody runs for election yet, or member 2 has won term 1 with    *)
-(* the vote of member 1.  From here all behaviours are explored in which   *)
-(* member 0 stays a leader until a message tells it otherwise, and is      *)
-(* asked for one read.  Only member 2 runs for election.  Nobody repeats a *)
-(* message while one is under way.                                         *)
-(***************************************************************************)
+\* Is a read linearizable? A leader answers a read without an entry in the log: it notes its commit
+\* position, waits until a quorum has acknowledged its term since then, and answers from the log up
+\* to that position. The public branch linearizable-reads of Aeron (hasQuorumAckedSince in
+\* ClusterMember.java) counts a member if its last report is of the leader's term and came after the
+\* read. A report is an AppendPosition or a CanvassPosition: updateMemberLogPosition notes both.
+\*
+\* The start: member 0 has led term 0, and all have recorded the first entry, which no member has
+\* reported. Members 1 and 2 have lost member 0, and nobody runs for election yet, or member 2 has
+\* won term 1 with the vote of member 1. From here all behaviours are explored in which member 0
+\* stays a leader until a message tells it otherwise, and is asked for one read. Only member 2 runs
+\* for election. Nobody repeats a message while one is under way.
 EXTENDS MCBounds
 
 VARIABLE
@@ -32,9 +24,7 @@ ReadInit ==
     /\ StartsAfter(<<LosesItsFollowers, LosesItsFollowers \o Stands(2, 1) \o Silence>>)
     /\ read = NoRead
 
-(***************************************************************************)
-(* A report counts if the step notes it in the leader's term.              *)
-(***************************************************************************)
+\* A report counts if the step notes it in the leader's term.
 Acknowledges(i, A(_, _, _), x) ==
     /\ i = read.leader /\ Closed(member[i], "LEADER") /\ member[i].moduleLeadershipTermId = read.term
     /\ x.message.type \in {"AppendPosition", "CanvassPosition"}
@@ -62,19 +52,14 @@ IsConfirmed ==
     /\ Closed(member[read.leader], "LEADER") /\ member[read.leader].moduleLeadershipTermId = read.term
     /\ Cardinality(read.acked \cup {read.leader}) >= Quorum
 
-(***************************************************************************)
-(* INV: ReadsAreLinearizable.  A leader that may answer has had committed, *)
-(* when the read came, all that any member had committed.                  *)
-(***************************************************************************)
+\* INV: ReadsAreLinearizable. A leader that may answer has had committed, when the read came, all
+\* that any member had committed.
 ReadsAreLinearizable == IsConfirmed => read.position >= read.committed
 
-(***************************************************************************)
-(* Goal: a read may be answered.                                           *)
-(***************************************************************************)
+\* Goal: a read may be answered.
 NeverConfirmed == ~IsConfirmed
 
 ReadTerm(i, term) == i = 2 /\ term <= MaxTerm
 ReadInterval(i) == NothingUnderWay /\ member[i].electionState # "NOMINATE"
-
 ReadUrgent(i) == ReplayFirst(i) \/ MayRecord(i)
 =============================================================================

@@ -1,30 +1,20 @@
 ---------------------------- MODULE MCReduction -----------------------------
-(***************************************************************************)
-(* A switch between the reduced cluster of MCTwoElections and MCFrom, and  *)
-(* Cluster.tla.                                                            *)
-(*                                                                         *)
-(* A configuration replaces an operator everywhere, also in instances.  So *)
-(* each operator that the configuration of MCTwoElections redefines is     *)
-(* redefined here by a switch: if Reduced, it is the operator of           *)
-(* MCTwoElections, else the one of Cluster, which Own!Take and similar     *)
-(* names still denote.  No definition of Cluster is repeated.              *)
-(*                                                                         *)
-(* Both sides have the Bound operators of the configuration.  If not       *)
-(* Reduced, nothing is urgent and ActiveSets has all sets of members, as   *)
-(* in Cluster itself.                                                      *)
-(***************************************************************************)
+\* A switch between the reduced cluster of MCTwoElections and MCFrom, and Cluster.tla.
+\*
+\* A configuration replaces an operator everywhere, also in instances. So each operator that the
+\* configuration of MCTwoElections redefines is redefined here by a switch: if Reduced, it is the
+\* operator of MCTwoElections, else the one of Cluster, which Own!Take and similar names still
+\* denote. Both sides have the Bound operators of the configuration. If not Reduced, nothing is
+\* urgent and ActiveSets has all sets of members, as in Cluster itself.
 EXTENDS MCFrom
 
 CONSTANT Reduced
 
 Own == INSTANCE Cluster
 
-(***************************************************************************)
-(* LossyTake:  Cluster's Take, and the loss of any messages.  Cluster      *)
-(* loses the first message of a channel (Lose).  It loses a later one when *)
-(* its turn comes; no step reads it before, and the arriving messages are  *)
-(* the same.  To save time, the case that no message is lost comes first.  *)
-(***************************************************************************)
+\* LossyTake: Cluster's Take, and the loss of any messages. Cluster loses the first message of a
+\* channel (Lose), a later one when its turn comes; no step reads it before, and the arriving
+\* messages are the same. To save time, the case that no message is lost comes first.
 RECURSIVE IsPart(_, _)
 IsPart(a, b) ==    \* is a equal to b without some of its elements?
     \/ a = <<>>
@@ -39,21 +29,16 @@ LossyTake(i, A(_, _, _), x, ch) ==
         /\ member' = c.member /\ log' = c.log /\ hist' = c.hist
         /\ Loses(c.channel, channel')
 
-(***************************************************************************)
-(* GoesOnCanvassing(i): the only step that Cluster does not have.  A       *)
-(* member that may open no further term stays in CANVASS, and sends there  *)
-(* the messages of NOMINATE.                                               *)
-(***************************************************************************)
+\* The only step that Cluster does not have. A member that may open no further term stays in
+\* CANVASS, and sends there the messages of NOMINATE.
 GoesOnCanvassing(i) ==
     /\ At(member[i], "CANVASS") /\ ~BoundTerm(i, member[i].candidateTermId + 1)
     /\ UNCHANGED <<member, log, hist>>
     /\ \E o \in Nominate(i, [member[i] EXCEPT !.electionState = "NOMINATE"], Interval(TRUE)) :
            Loses(Transmit(channel, i, o.sends), channel')
 
-(***************************************************************************)
-(* In MCFrom lost messages may be before an arriving message in its        *)
-(* channel.  Cluster loses them first (Lose), without reading them.        *)
-(***************************************************************************)
+\* In MCFrom lost messages may be before an arriving message in its channel. Cluster loses them
+\* first (Lose), without reading them.
 LossyArrival(i, j) == DOMAIN channel[i][j]
 
 -----------------------------------------------------------------------------

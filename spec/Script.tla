@@ -1,29 +1,18 @@
 ------------------------------- MODULE Script -------------------------------
-(***************************************************************************)
-(* Scripts: a model plays a prefix of a behaviour, and continues           *)
-(* exhaustively.                                                           *)
-(*                                                                         *)
-(* A hazard often needs two or three elections before it has an effect.  A *)
-(* script is a sequence of steps of Cluster.tla, so the cluster at its end *)
-(* is reachable by construction.  A model may begin there (After).  Or TLC *)
-(* plays the script itself.  Then traces have each step of the script,     *)
-(* under the name of its action.                                           *)
-(*                                                                         *)
-(* A model that plays has two scripts:  Before, at whose end TLC begins,   *)
-(* and Script.  The clusters of Script, the tale, are computed once.  Then *)
-(* TLC follows Next under one constraint (AsScripted): after a cluster of  *)
-(* the tale comes the next cluster of the tale.  So each step of a script  *)
-(* is a step of Next.  An MC module lifts its bounds while the script      *)
-(* plays (Playing); the steps after it are explored within the bounds.     *)
-(* TLC stops with the reason if a step of a script is not enabled, or if a *)
-(* script returns to an earlier state:  AsScripted could not tell the two  *)
-(* moments apart.                                                          *)
-(*                                                                         *)
-(* Both scripts are operators with an unused argument:  TLC evaluates an   *)
-(* operator without arguments each time it starts, and slowly.  TaleInit   *)
-(* and After bind what is played with \E and CHOOSE.  With LET, TLC would  *)
-(* play the script again at each use of the name in an initial predicate.  *)
-(***************************************************************************)
+\* Scripts: a model plays a prefix of a behaviour, and continues exhaustively. A hazard often needs
+\* two or three elections before it has an effect. A script is a sequence of steps of Cluster.tla,
+\* so the cluster at its end is reachable by construction, and a model may begin there (After).
+\*
+\* A model whose traces show the steps of the script has two scripts: Before, at whose end TLC
+\* begins, and Script. The clusters of Script, the tale, are computed once. Then TLC follows Next
+\* under one constraint (AsScripted): after a cluster of the tale comes the next cluster of the
+\* tale. So each step of a script is a step of Next. An MC module lifts its bounds while the script
+\* plays (Playing). TLC stops with the reason if a step of a script is not enabled, or if a script
+\* returns to an earlier state: AsScripted could not tell the two moments apart.
+\*
+\* Both scripts are operators with an unused argument: TLC evaluates an operator without arguments
+\* each time it starts, and slowly. TaleInit and After bind what is played with \E and CHOOSE. With
+\* LET, TLC would play the script again at each use of the name in an initial predicate.
 EXTENDS Properties, TLC
 
 First == Begin       \* redefined by the MC modules
@@ -31,12 +20,8 @@ Before(n) == <<>>    \* redefined by the MC modules
 Script(n) == <<>>    \* redefined by the MC modules
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The steps.  Each is a sequence of length one, so \o joins them: a step  *)
-(* that member i takes on its own, with its input; a message from i to j   *)
-(* that arrives or is lost; steps of the log.  A silence loses all         *)
-(* messages but the ones from i to j.  A member that dies keeps its disk.  *)
-(***************************************************************************)
+\* The steps. Each is a sequence of length one, so \o joins them. A silence loses all messages but
+\* the ones from i to j. A member that dies keeps its disk.
 StepOf(kind, i, j, action, x) == <<[kind |-> kind, i |-> i, j |-> j, action |-> action, x |-> x]>>
 
 Act(i, action, x)            == StepOf("act", i, i, action, x)
@@ -61,11 +46,8 @@ OpensLog(i, a)               == StepOf("write", i, i, "LeaderReady",
 RECURSIVE Times(_, _)
 Times(n, steps) == IF n = 0 THEN <<>> ELSE steps \o Times(n - 1, steps)
 
-(***************************************************************************)
-(* Play(c, p): the cluster after step p.  The sends of a script must       *)
-(* satisfy MessagesAreWellFormed, too, although no state of the model has  *)
-(* them.                                                                   *)
-(***************************************************************************)
+\* Play: the cluster after step p. The sends of a script must satisfy MessagesAreWellFormed, too,
+\* although no state of the model has them.
 Play(c, p) ==
     LET queue  == c.channel[p.i][p.j]
         m      == IF queue = <<>> THEN Assert(FALSE, <<"nothing is under way", p.i, p.j>>) ELSE Head(queue)
@@ -91,11 +73,8 @@ Play(c, p) ==
         ELSE LET d == CHOOSE d \in after : TRUE
              IN  IF AreWellFormed(d.channel) THEN d ELSE Assert(FALSE, <<"not well-formed", d.channel>>)
 
-(***************************************************************************)
-(* Plain(c): c itself.  TLC evaluates a function only when it is applied,  *)
-(* and fails on functions that were changed many times.  It evaluates a    *)
-(* state of a behaviour at once, and this operator, too.                   *)
-(***************************************************************************)
+\* Plain: c itself. TLC evaluates a function only when it is applied, and fails on functions that
+\* were changed many times. It evaluates a state of a behaviour at once, and this operator, too.
 Plain(c) ==
     LET records(i) == TLCEval([j \in Members |-> c.member[i].members[j]])
         queues(i)  == TLCEval([j \in Members |-> c.channel[i][j]])
@@ -104,11 +83,8 @@ Plain(c) ==
          log     |-> TLCEval([i \in Members |-> c.log[i]]),
          hist    |-> c.hist]
 
-(***************************************************************************)
-(* Played(clusters, script): the clusters so far, then the one after each  *)
-(* step.  The halves of a script are played one after the other, so that   *)
-(* Java's usual stack suffices for a long one.                             *)
-(***************************************************************************)
+\* Played: the clusters so far, then the one after each step. The halves of a script are played one
+\* after the other, so that Java's usual stack suffices for a long one.
 RECURSIVE Played(_, _)
 Played(clusters, script) ==
     LET half == Len(script) \div 2
@@ -123,20 +99,18 @@ After(script) ==
 
 StartsAfter(scripts) == \E c \in {After(scripts[k]) : k \in DOMAIN scripts} : Starts(c)
 
-(***************************************************************************)
-(* Parts of scripts.  Stands(i, j): j canvasses, i runs for election in    *)
-(* the next term, j votes for it, and i wins when the ballot times out.    *)
-(* Elected(i, followers, n): the same with a sequence of followers, which  *)
-(* have the leader's log and n entries to replay, as the leader has.  It   *)
-(* ends when all are closed and the leader has written the first entry of  *)
-(* its term, which no member has recorded.  In the revision upstream-fix a *)
-(* vote is not a report: the followers report before the leader replays.   *)
-(* With HZ5 the followers act first: they open the term, and report so.    *)
-(* Advances(i, a): closed leader i notes the end of its own recording,     *)
-(* then commits; a leader of 1.49 does both in one step.                   *)
-(* HearEachOther(i, j): i and j canvass and hear each other.  GivesUp(i):  *)
-(* the election of i fails, and it canvasses again.                        *)
-(***************************************************************************)
+\* Parts of scripts.
+\* Stands: j canvasses, i runs for election in the next term, j votes for it, and i wins when the
+\* ballot times out.
+\* Elected: the same with a sequence of followers, which have the leader's log and n entries to
+\* replay, as the leader has. It ends when all are closed and the leader has written the first entry
+\* of its term, which no member has recorded. In the revision upstream-fix a vote is not a report:
+\* the followers report before the leader replays. With HZ5 the followers act first: they open the
+\* term, and report so.
+\* Advances: closed leader i notes the end of its own recording, then commits; a leader of 1.49 does
+\* both in one step.
+\* HearEachOther: i and j canvass and hear each other.
+\* GivesUp: the election of i fails, and it canvasses again.
 Stands(i, j) ==
     Repeats(j, "Canvass", Members) \o Arrival(j, i) \o Expires(i, "Canvass") \o Expires(i, "Nominate")
     \o Asks(i, {j}) \o Arrival(i, j) \o Arrival(j, i) \o Expires(i, "CandidateBallot")
@@ -187,11 +161,8 @@ GivesUp(i) == Does(i, "ElectionError") \o Does(i, "ElectionInit")
 EnterElections(members) == LET Enters(j) == Does(j, "EnterElection") IN Each(Enters, members)
 
 -----------------------------------------------------------------------------
-(***************************************************************************)
-(* The behaviour: the script, then Next.                                   *)
-(***************************************************************************)
+\* The behaviour: the script, then Next.
 TALE == 7    \* the register of TLC that holds the tale
-
 Tale == TLCGet(TALE)
 
 TaleInit ==
