@@ -76,7 +76,7 @@ def _modules(one: MemberTimeline, spans: list[Span]) -> Iterator[_Timed]:
         record = one.records[place]
         if not isinstance(record, records.StateChange) or record.new_state in (ACTIVE, "INIT"):
             continue
-        mine = (s for s in spans if s.member_id == one.member_id and s.begin <= place < s.end)
+        mine = (s for s in spans if s.one is one and s.begin <= place < s.end)
         span, reason = next(mine, None), record.reason or ""
         ended = following < len(one.records) and isinstance(
             one.records[following], records.StateChange
@@ -109,14 +109,14 @@ def _rejoins(
     """List the elections of one member that are no part of an election of the cluster."""
     listed = {(phase.member_id, phase.from_ns) for one in elections for phase in one.phases}
     for attempt in timeline.attempts():
-        one = timeline.members[attempt.member_id]
+        one = attempt.one
         end = min(attempt.end, len(one.records) - 1)
         begin_ns, end_ns = one.times[attempt.begin], one.times[end]
         stands = (
             span
             for span in spans
             if span.row.is_exact
-            and span.member_id != one.member_id
+            and span.one is not one
             and span.from_ns <= begin_ns
             and end_ns <= (timeline.end_ns if span.until_ns is None else span.until_ns)
         )
@@ -125,7 +125,7 @@ def _rejoins(
             continue
         why = "started" if attempt.is_startup else f"began an election ({attempt.reason or '?'})"
         how = _OUTCOMES[attempt.outcome].format(shown_ns(end_ns - begin_ns))
-        text = f"Member {one.member_id} {why} while member {span.member_id} led term"
+        text = f"Member {one.member_id} {why} while member {span.one.member_id} led term"
         text += f" {span.row.leadership_term_id}, and {how}"
         changes = (phase.left_by for phase in attempt.phases if phase.left_by is not None)
         returns = Counter((by.old_state, by.new_state) for by in changes if goes_back(by))
@@ -218,8 +218,8 @@ def _find_positions(timeline: Timeline) -> Iterator[Sentence]:
     """Say for each member its last known position, and how far behind the furthest member it is."""
     last: dict[int, tuple[int, Evidence]] = {}
     reported = timeline.merged(records.AppendPosition)
-    for _, member_id, index in timeline.merged(records.ClusterEvent) if reported else ():
-        match timeline.record(member_id, index):
+    for _, one, index in timeline.merged(records.ClusterEvent) if reported else ():
+        match one.records[index]:
             case records.AppendPosition(follower_member_id=who, log_position=position):
                 pass
             case records.CommitPosition(leader_member_id=who, log_position=position):
@@ -227,10 +227,10 @@ def _find_positions(timeline: Timeline) -> Iterator[Sentence]:
                 if who in last and last[who][0] >= position:
                     continue
             case records.ElectionStateChange(append_position=position):
-                who = member_id
+                who = one.member_id
             case _:
                 continue
-        last[who] = position, timeline.members[member_id].evidence(index)
+        last[who] = position, one.evidence(index)
     ends = {who: position for who, (position, _) in last.items()}
     first = max(ends, key=lambda who: (ends[who], -who), default=None)
     for who, (position, line) in sorted(last.items(), key=lambda item: item[0]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from canvass.cluster.messages import NULL_VALUE, Record
 from canvass.explanation.timeline import (
@@ -93,14 +93,14 @@ class Span:
     Parameters
     ----------
     begin
-        The index of the line, in the log of ``member_id``, that shows that the term is open.
+        The index of the line, in the log of ``one``, that shows that the term is open.
     working_ns
         The time of the last sign that the leader worked, before the next leadership began; none if
         unknown.
     """
 
     row: Leadership
-    member_id: int
+    one: MemberTimeline
     begin: int
     end: int
     from_ns: int
@@ -130,42 +130,28 @@ def _of_leader(one: MemberTimeline) -> Iterator[Span]:
         stop, changes = len(one.records), records.ElectionStateChange
         later = ((k, one.records[k]) for k in range(index + 1, stop))
         ends = (k for k, line in later if isinstance(line, changes) or ends_election(line))
-        end = next(ends, stop)
-        yield _span(one, index, end, record)
+        yield _span(one, index, next(ends, stop), record)
 
 
 def _span(one: MemberTimeline, index: int, end: int, record: records.ElectionStateChange) -> Span:
-    evidence = [one.evidence(index)]
-    until: int | None = None
-    common: int | None = None
-    earliest: int | None = None
-    latest: int | None = None
-    ended_by, reason = "log ends", ""
-    if end < len(one.records):
-        closing = one.records[end]
-        evidence.append(one.evidence(end))
-        if isinstance(closing, records.ProcessStart):
-            ended_by, reason = "process ended", ""
-            last = one.last_before(end)
-            evidence.insert(1, one.evidence(last))
-            earliest, latest = one.records[last].time_ns, closing.time_ns
-            if _has_heartbeats(one, index, end):
-                until, common = earliest, one.times[last]
-        else:
-            until, common = closing.time_ns, one.times[end]
-            ended_by = (
-                "process closed" if isinstance(closing, records.StateChange) else "new election"
-            )
-            reason = _why(one, index, end)
-    else:
-        last = one.last_before(end)
-        evidence.append(one.evidence(last))
-        earliest = one.records[last].time_ns
+    closing = one.records[end] if end < len(one.records) else None
+    sign = one.sign_of_end(end)
+    places, at_ns = [index, sign], one.records[sign].time_ns
+    ended_by, reason, latest, is_known = "log ends", "", None, False
+    if isinstance(closing, records.ProcessStart):
+        ended_by, latest = "process ended", closing.time_ns
+        is_known = _has_heartbeats(one, index, end)
+        places.append(end)
+    elif closing is not None:
+        ended_by = "process closed" if isinstance(closing, records.StateChange) else "new election"
+        reason, is_known = _why(one, index, end), True
     row = Leadership(
-        record.leadership_term_id, one.member_id, record.time_ns, until, earliest, latest,
-        record.log_position, ended_by, reason, True, tuple(evidence),
+        record.leadership_term_id, one.member_id, record.time_ns, at_ns if is_known else None,
+        None if sign == end else at_ns, latest, record.log_position, ended_by, reason, True,
+        tuple(one.evidence(place) for place in places),
     )  # fmt: skip
-    return Span(row, one.member_id, index, end, one.times[index], common, None, None)
+    until_ns = one.times[sign] if is_known else None
+    return Span(row, one, index, end, one.times[index], until_ns, None, None)
 
 
 def _why(one: MemberTimeline, begin: int, end: int) -> str:
@@ -198,73 +184,66 @@ def _by_others(timeline: Timeline, known: set[int]) -> Iterator[Span]:
     A commit position does not show who led its term: before 1.50, the leader of a later term sends
     one with the last term of its log.
     """
-    first: dict[int, tuple[int, int, int]] = {}
-    leaders: dict[int, tuple[int, int, int]] = {}
-    kinds: tuple[type[records.Line], ...] = (
-        records.ReplayNewLeadershipTerm,
-        records.AppendSessionOpen,
-        records.AppendSessionClose,
-    )
-    for time_ns, member_id, index in timeline.merged(records.ClusterEvent):
-        record = timeline.record(member_id, index)
-        if isinstance(record, records.NewLeadershipTerm | records.ElectionStateChange):
-            if record.leader_member_id != NULL_VALUE:
-                leaders[record.leadership_term_id] = (record.leader_member_id, member_id, index)
-        elif isinstance(record, kinds):
-            term = getattr(record, "leadership_term_id", NULL_VALUE)
-            if isinstance(record, records.AppendSessionOpen | records.AppendSessionClose):
-                leaders[term] = (member_id, member_id, index)
-            if term not in known and term >= 0:
-                first.setdefault(term, (time_ns, member_id, index))
-    for term, (time_ns, member_id, index) in sorted(first.items()):
-        one = timeline.members[member_id]
-        record = one.records[index]
-        live = isinstance(record, records.ReplayNewLeadershipTerm) and not record.is_in_election
-        base = getattr(record, "term_base_log_position", None)
-        evidence = [one.evidence(index)]
-        if term in leaders:
-            evidence.append(timeline.members[leaders[term][1]].evidence(leaders[term][2]))
+    first: dict[int, tuple[int, MemberTimeline, int]] = {}
+    leaders: dict[int, tuple[int, Evidence]] = {}
+    for time_ns, one, index in timeline.merged(records.ClusterEvent):
+        match one.records[index]:
+            case records.NewLeadershipTerm() | records.ElectionStateChange() as record:
+                if record.leader_member_id != NULL_VALUE:
+                    line = one.evidence(index)
+                    leaders[record.leadership_term_id] = (record.leader_member_id, line)
+                continue
+            case records.ReplayNewLeadershipTerm(leadership_term_id=term):
+                pass
+            case records.AppendSessionOpen() | records.AppendSessionClose() as record:
+                term = record.leadership_term_id
+                leaders[term] = (one.member_id, one.evidence(index))
+            case _:
+                continue
+        if term not in known and term >= 0:
+            first.setdefault(term, (time_ns, one, index))
+    for term, (time_ns, one, index) in sorted(first.items(), key=lambda item: item[0]):
+        sign = one.records[index]
+        live = isinstance(sign, records.ReplayNewLeadershipTerm) and not sign.is_in_election
+        leader = leaders.get(term)
         row = Leadership(
-            term, leaders[term][0] if term in leaders else None, record.time_ns if live else None,
-            None, None, None, base, "unknown", "", False, tuple(evidence),
+            term, leader[0] if leader else None, sign.time_ns if live else None, None, None, None,
+            getattr(sign, "term_base_log_position", None), "unknown", "", False,
+            (one.evidence(index), *(leader[1:] if leader else ())),
         )  # fmt: skip
-        yield Span(row, member_id, index, index, time_ns, None, None, None)
+        yield Span(row, one, index, index, time_ns, None, None, None)
 
 
 def _set_working(timeline: Timeline, spans: list[Span]) -> None:
     """Find the last sign of each leader's work before the next leadership began."""
     nexts = [*(span.from_ns for span in spans[1:]), timeline.end_ns]
     for span, next_ns in zip(spans, nexts, strict=False):
-        if not span.row.is_exact:
-            continue
-        one = timeline.members[span.member_id]
-        limit = next_ns
-        if span.until_ns is not None:
-            limit = min(limit, span.until_ns)
-        if not _has_heartbeats(one, span.begin, span.end):
-            if span.until_ns is not None and span.until_ns <= limit:
-                span.working_ns, span.working_by = span.until_ns, one.evidence(span.end)
-            continue
-        last = min(
-            bisect_right(one.times, limit), span.end if span.end > span.begin else len(one.records)
-        )
-        place = max(last - 1, span.begin)
-        # A leader that receives nothing still writes other lines, such as ends of sessions.
-        while place > span.begin and not is_heartbeat(one.records[place]):
-            place -= 1
-        by_line = span.end < len(one.records) and not isinstance(
-            one.records[span.end], records.ProcessStart
-        )
-        # After a pause, a leader at once writes the line of its end, perhaps after some others.
-        awake = place
-        while awake > span.begin and limit - one.times[awake] <= _WAKES_NS:
-            awake -= 1
-        if limit - one.times[awake] > ALIVE_NS:
-            place = awake
-        elif by_line and span.until_ns == limit:
-            span.working_ns, span.working_by = limit, one.evidence(span.end)
-            continue
-        span.working_ns, span.working_by = one.times[place], one.evidence(place)
+        if span.row.is_exact:
+            place = _last_work(span, next_ns)
+            if place is not None:
+                span.working_ns = span.one.times[place]
+                span.working_by = span.one.evidence(place)
+
+
+def _last_work(span: Span, next_ns: int) -> int | None:
+    """The index of the last sign of a leader's work before a time; none if it is unknown."""
+    one = span.one
+    limit = next_ns if span.until_ns is None else min(next_ns, span.until_ns)
+    if not _has_heartbeats(one, span.begin, span.end):
+        return span.end if span.until_ns == limit else None
+    last = min(bisect_right(one.times, limit), span.end)
+    place = max(last - 1, span.begin)
+    # A leader that receives nothing still writes other lines, such as ends of sessions.
+    while place > span.begin and not is_heartbeat(one.records[place]):
+        place -= 1
+    # After a pause, a leader at once writes the line of its end, perhaps after some others.
+    awake = place
+    while awake > span.begin and limit - one.times[awake] <= _WAKES_NS:
+        awake -= 1
+    if limit - one.times[awake] > ALIVE_NS:
+        return awake
+    by_line = one.sign_of_end(span.end) == span.end
+    return span.end if by_line and span.until_ns == limit else place
 
 
 def find_gaps(timeline: Timeline, spans: list[Span]) -> list[Gap]:
@@ -277,41 +256,41 @@ def find_gaps(timeline: Timeline, spans: list[Span]) -> list[Gap]:
     gaps: list[Gap] = []
     # A process may run for long before its module starts.
     begin_ns, first, index = timeline.merged(records.ClusterEvent)[0]
-    before: tuple[int | None, Evidence | None, int | None]
-    before = (begin_ns, timeline.members[first].evidence(index), None)
+    before = _Stop(begin_ns, first.evidence(index), None)
     unseen = {one.row.leadership_term_id: one.row for one in spans if one.row.from_ns is None}
     for span in [one for one in spans if one.row.from_ns is not None]:
-        row = span.row
-        least = row.leadership_term_id if before[2] is None else before[2] + 1
-        if passed := [k for k in range(least, row.leadership_term_id) if k in unseen]:
-            before = (None, unseen[passed[-1]].evidence[-1], passed[-1])
-        gaps.append(_gap(before, span.from_ns, row.leadership_term_id, row.evidence[0]))
-        before = (span.working_ns, span.working_by, row.leadership_term_id)
-        if span.working_by is None:
-            before = (None, row.evidence[-1], row.leadership_term_id)
-    ended = spans and spans[-1].row.ended_by not in ("log ends", "unknown")
-    if before[1] is not None and (ended or not spans):
+        row, term = span.row, span.row.leadership_term_id
+        least = term if before.term is None else before.term + 1
+        if passed := [k for k in range(least, term) if k in unseen]:
+            before = _Stop(None, unseen[passed[-1]].evidence[-1], passed[-1])
+        gaps.append(_gap(before, span.from_ns, term, row.evidence[0]))
+        before = _Stop(span.working_ns, span.working_by or row.evidence[-1], term)
+    if not spans or spans[-1].row.ended_by not in ("log ends", "unknown"):
         gaps.append(_gap(before, timeline.end_ns, None, timeline.last_line()))
     return [gap for gap in gaps if gap.from_ns is None or gap.until_ns > gap.from_ns]
 
 
-def _gap(
-    before: tuple[int | None, Evidence | None, int | None],
-    until_ns: int,
-    term: int | None,
-    by: Evidence,
-) -> Gap:
-    from_ns, from_by, old = before
-    what = (
-        "from the first line of the cluster" if old is None else f"after the leader of term {old}"
-    )
-    if from_ns is None:
-        text = f"No line shows when the leader of term {old} stopped before term {term} began."
+class _Stop(NamedTuple):
+    """The last sign of a leader: its time, if a line shows it, and the term; none at the begin."""
+
+    at_ns: int | None
+    by: Evidence
+    term: int | None
+
+
+def _gap(before: _Stop, until_ns: int, term: int | None, by: Evidence) -> Gap:
+    if before.at_ns is None:
+        text = f"No line shows when the leader of term {before.term} stopped"
+        text += "." if term is None else f" before term {term} began."
     else:
-        text = f"{shown_ns(until_ns - from_ns)} without a leader {what}"
+        text = f"{shown_ns(until_ns - before.at_ns)} without a leader "
+        text += (
+            "from the first line of the cluster"
+            if before.term is None
+            else f"after the leader of term {before.term}"
+        )
         text += "; no leader follows in the logs." if term is None else f", until term {term}."
-    evidence = (by,) if from_by is None else (from_by, by)
-    return Gap(from_ns, until_ns, term, Sentence(text, evidence))
+    return Gap(before.at_ns, until_ns, term, Sentence(text, (before.by, by)))
 
 
 def sentence_of(row: Leadership) -> Sentence:

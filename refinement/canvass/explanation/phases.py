@@ -8,18 +8,15 @@ votes, its refusals, and the comparison that decided each refusal.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from canvass.cluster.messages import Record
 from canvass.explanation.timeline import (
     POSITIONS,
-    Attempt,
     Evidence,
     MemberTimeline,
     Phase,
     Sentence,
-    Timeline,
     shown_ns,
     term_of,
 )
@@ -64,133 +61,111 @@ class PhaseReport(Record, frozen=True):
 _Governed = tuple[str, str | None, str, int | None]
 """The cause of a phase's end: `PhaseReport.governed_by`, the setting, the cause in words, and the
 index of the message."""
+_FindCause = Callable[[Phase, records.ElectionStateChange], _Governed]
+_NOT_LOGGED: Final = "the message's line is not in the log"
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
-    """The end of a phase by a change of state."""
-
-    timeline: Timeline
-    one: MemberTimeline
-    attempt: Attempt
-    phase: Phase
-    by: records.ElectionStateChange
-
-    @property
-    def lasted_ns(self) -> int:
-        """The duration of the phase in ns."""
-        return self.one.times[self.phase.end] - self.one.times[self.phase.begin]
-
-    def within(self) -> Iterator[tuple[int, records.Line]]:
-        """The records of the phase, with their indexes."""
-        return enumerate(self.one.records[self.phase.begin : self.phase.end], self.phase.begin)
-
-    def after(self, kind: type[records.Line], what: str, setting: str | None = None) -> _Governed:
-        """The cause: the message directly before the change, if it is of this kind.
-
-        If it is not, the cause says that the line of the message is missing.
-        """
-        place = self.one.cause(self.phase.end)
-        if place <= self.phase.begin or not isinstance(self.one.records[place], kind):
-            return "message", setting, f"{what}; the message's line is not in the log", None
-        return "message", setting, f"{what} after {_named(self.one.records[place])}", place
-
-
-def report_phase(timeline: Timeline, attempt: Attempt, phase: Phase) -> PhaseReport:
+def report_phase(phase: Phase) -> PhaseReport:
     """Report how long a phase took, and what ended it."""
-    one, by = timeline.members[phase.member_id], phase.left_by
-    evidence = [one.evidence(phase.begin)]
+    one, by = phase.one, phase.left_by
     # If a process was killed, the next process's start does not show when.
     last = one.records[phase.end] if phase.end < len(one.records) else None
     ended = last is not None and not isinstance(last, records.ProcessStart)
-    lasted = one.times[phase.end] - one.times[phase.begin] if ended else None
     next_state = "INIT" if isinstance(last, records.NewElection) else None
-    if by is None:
-        kind, setting, what, message = "unknown", None, _open_end(one, attempt, phase), None
-    else:
-        end = _End(timeline, one, attempt, phase, by)
-        next_state, (kind, setting, what, message) = by.new_state, _governed(end)
-    if message is not None:
-        evidence.append(one.evidence(message))
-    if ended:
-        evidence.append(one.evidence(phase.end))
-    took = "" if lasted is None else f" for {shown_ns(lasted)}"
-    text = f"Member {phase.member_id} was in {phase.state}{took}: {what}."
-    until_ns = last.time_ns if ended and last is not None else None
+    kind, setting, what, message = "unknown", None, _open_end(phase), None
+    if by is not None:
+        next_state, (kind, setting, what, message) = by.new_state, _governed(phase, by)
+    places = (phase.begin, message, phase.end if ended else None)
+    took = f" for {shown_ns(phase.lasted_ns)}" if ended else ""
+    text = f"Member {one.member_id} was in {phase.state}{took}: {what}."
     return PhaseReport(
-        phase.member_id, phase.state, one.records[phase.begin].time_ns, until_ns,
-        None if lasted is None else round(lasted / 1e6, 3), next_state, kind, setting,
-        Sentence(text, tuple(evidence)),
+        one.member_id, phase.state, one.records[phase.begin].time_ns,
+        last.time_ns if ended and last is not None else None,
+        round(phase.lasted_ns / 1e6, 3) if ended else None, next_state, kind, setting,
+        one.say(text, *(place for place in places if place is not None)),
     )  # fmt: skip
 
 
-def _open_end(one: MemberTimeline, attempt: Attempt, phase: Phase) -> str:
-    if _closes(one, phase):
+def _open_end(phase: Phase) -> str:
+    if _closes(phase):
         return "the member closed"
+    attempt = phase.attempt
     if phase is attempt.phases[-1] and attempt.outcome == "process ended":
         return "its process ended, and no line shows when"
-    if phase.end >= len(one.records):
+    if phase.end >= len(phase.one.records):
         return "the log ends here"
     return "the line that ends the phase is missing"
 
 
-def _closes(one: MemberTimeline, phase: Phase) -> bool:
+def _closes(phase: Phase) -> bool:
     """Whether the line that ends a phase shows that the member closed."""
-    return phase.end < len(one.records) and isinstance(one.records[phase.end], records.StateChange)
+    lines = phase.one.records
+    return phase.end < len(lines) and isinstance(lines[phase.end], records.StateChange)
 
 
-def _governed(end: _End) -> _Governed:
+def _governed(phase: Phase, by: records.ElectionStateChange) -> _Governed:
     """Find the row of `_CAUSES` for the states before and after the change."""
-    old, new = end.phase.state, end.by.new_state
+    old, new = phase.state, by.new_state
     keys = ((old, new), ("*", new), (old, "*"))
     cause = next((_CAUSES[key] for key in keys if key in _CAUSES), "it works")
     if callable(cause):
-        return cause(end)
+        return cause(phase, by)
     if isinstance(cause, tuple):
         return cause
-    return "work", None, cause.format(reason=end.by.reason or "no reason logged"), None
+    return "work", None, cause.format(reason=by.reason or "no reason logged"), None
 
 
-def _error(end: _End) -> _Governed:
-    place = end.phase.end - 1
-    cause = end.one.records[place] if place >= 0 else end.by
+def _after(
+    phase: Phase, kind: type[records.Line], what: str, setting: str | None = None
+) -> _Governed:
+    """The cause: the message directly before the change, if it is of this kind.
+
+    If it is not, the cause says that the line of the message is missing.
+    """
+    place, lines = phase.one.cause(phase.end), phase.one.records
+    if place <= phase.begin or not isinstance(lines[place], kind):
+        return "message", setting, f"{what}; {_NOT_LOGGED}", None
+    return "message", setting, f"{what} after {_named(lines[place])}", place
+
+
+def _error(phase: Phase, by: records.ElectionStateChange) -> _Governed:
+    place = phase.end - 1
+    cause = phase.one.records[place] if place >= 0 else by
     if isinstance(cause, records.TruncateLogEntry):
         what = f"its log was truncated from {cause.append_position} to {cause.new_position}"
         return "message", None, what, place
-    reason = end.by.reason or "no reason logged"
+    reason = by.reason or "no reason logged"
     setting = HEARTBEAT_TIMEOUT if "timeout" in reason or "progress" in reason else None
     return "error", setting, f"an error ended it ({reason})", None
 
 
-def _copied(end: _End) -> _Governed:
+def _copied(phase: Phase, _: records.ElectionStateChange) -> _Governed:
     """Find the last one of the messages that a copy of the leader's log needs."""
-    kinds = (records.ReplicationEnded, records.CommitPosition, records.NewLeadershipTerm)
+    last = phase.last(records.ReplicationEnded, records.CommitPosition, records.NewLeadershipTerm)
     what = "it copied its leader's log and needed a commit position that covers it"
-    places = [index for index, record in end.within() if isinstance(record, kinds)]
-    if not places:
-        return "message", None, f"{what}; the message's line is not in the log", None
-    last = end.one.records[places[-1]]
-    return "message", None, f"{what}; the last message was {_named(last)}", places[-1]
+    if last is None:
+        return "message", None, f"{what}; {_NOT_LOGGED}", None
+    return "message", None, f"{what}; the last message was {_named(last[1])}", last[0]
 
 
-def _leader_waits(end: _End) -> _Governed:
+def _leader_waits(phase: Phase, _: records.ElectionStateChange) -> _Governed:
     """Find the message that completed the quorum for which a leader waits.
 
     A member forgets the reported positions when it begins to canvass. So canvass positions and
     votes that come after that count, too.
     """
-    timeline, one, phase = end.timeline, end.one, end.phase
+    one, own = phase.one, phase.own
     ready = phase.state == "LEADER_READY"
     what = "a position of the new term" if ready else "the end of the leader's log"
-    needed, own = timeline.quorum - 1, phase.entered_by
+    needed = one.cluster.quorum - 1
     if not needed:
         return "work", None, "it is a quorum by itself", None
     holders: dict[int, int] = {}
-    earlier = (p.begin for p in end.attempt.phases if p.state == "CANVASS")
+    earlier = (p.begin for p in phase.attempt.phases if p.state == "CANVASS")
     begin = max((place for place in earlier if place < phase.begin), default=phase.begin)
     for index in range(begin, phase.end):
         record = one.records[index]
-        if not isinstance(own, records.ElectionStateChange) or not isinstance(record, POSITIONS):
+        if own is None or not isinstance(record, POSITIONS):
             continue
         in_ballot = index <= phase.begin
         if isinstance(record, records.Vote) and not (
@@ -203,11 +178,11 @@ def _leader_waits(end: _End) -> _Governed:
         else:
             holders.pop(record.follower_member_id, None)
     who, last = "a quorum", needed
-    if ready and timeline.releases is not None and timeline.releases.revision == "1.49":
+    releases = one.cluster.releases
+    if ready and releases is not None and releases.revision == "1.49":
         who, last = "each voter, or a quorum after the leader heartbeat timeout,", len(holders)
     if len(holders) < needed:
-        text = f"{who} had to report {what}; the message's line is not in the log"
-        return "message", None, text, None
+        return "message", None, f"{who} had to report {what}; {_NOT_LOGGED}", None
     place = sorted(holders.values())[last - 1]
     how = "had to report {}; the last message was"
     if place <= phase.begin:
@@ -215,31 +190,32 @@ def _leader_waits(end: _End) -> _Governed:
     return "message", None, f"{who} {how.format(what)} {_named(one.records[place])}", place
 
 
-def _canvassed(end: _End) -> _Governed:
+def _canvassed(phase: Phase, _: records.ElectionStateChange) -> _Governed:
     """Find whether the last answer or the deadline ended a canvass."""
-    attempt, phase = end.attempt, end.phase
+    one, attempt = phase.one, phase.attempt
+    quorum = one.cluster.quorum
     first = attempt.is_startup and not any(
         p.state == "CANVASS" for p in attempt.phases if p.begin < phase.begin
     )
     setting = STARTUP_CANVASS if first else HEARTBEAT_TIMEOUT
     answers: dict[int, int] = {}
-    for index, record in end.within():
+    for index, record in phase.lines():
         if isinstance(record, records.CanvassPosition | records.AppendPosition):
             # A member may send its position more than once: the first message counts.
             answers.setdefault(record.follower_member_id, index)
-    if len(answers) + 1 < end.timeline.quorum:
+    if len(answers) + 1 < quorum:
         # A canvass ends, by answers or by the timeout, only if a quorum has answered.
         what = "its log lacks CANVASS_POSITION lines, so no line shows for whom it waited"
         return "unknown", None, what, None
     last = max(answers.values(), default=phase.begin)
-    if answers and end.one.times[phase.end] - end.one.times[last] < _NEAR_NS:
+    if answers and phase.end_ns - one.times[last] < _NEAR_NS:
         # The timeout bounds how long a quorum waits for the others, not how long it takes until
         # there is a quorum.
-        bound = setting if len(answers) >= end.timeline.quorum else None
-        named = _named(end.one.records[last])
+        bound = setting if len(answers) >= quorum else None
+        named = _named(one.records[last])
         return "message", bound, f"it needed {named}, which came last", last
     known = member_names(sorted(answers))
-    if end.lasted_ns < _AT_ONCE_NS:
+    if phase.lasted_ns < _AT_ONCE_NS:
         what = f"its canvass deadline had passed before; {known} had answered in this phase"
         return "message", None, what, None
     wait = "startup canvass" if first else "leader heartbeat"
@@ -247,42 +223,44 @@ def _canvassed(end: _End) -> _Governed:
     return "timeout", setting, what, None
 
 
-def _voted(end: _End) -> _Governed:
-    bound = ELECTION if end.phase.state == "CANDIDATE_BALLOT" else None
-    return end.after(records.RequestVote, f"it voted in term {end.by.candidate_term_id}", bound)
+def _ballot_bound(phase: Phase) -> str | None:
+    return ELECTION if phase.state == "CANDIDATE_BALLOT" else None
 
 
-def _followed(end: _End) -> _Governed:
-    bound = ELECTION if end.phase.state == "CANDIDATE_BALLOT" else None
-    what = f"it followed member {end.by.leader_member_id}"
-    return end.after(records.NewLeadershipTerm, what, bound)
+def _voted(phase: Phase, by: records.ElectionStateChange) -> _Governed:
+    what = f"it voted in term {by.candidate_term_id}"
+    return _after(phase, records.RequestVote, what, _ballot_bound(phase))
 
 
-def _returned(end: _End) -> _Governed:
+def _followed(phase: Phase, by: records.ElectionStateChange) -> _Governed:
+    what = f"it followed member {by.leader_member_id}"
+    return _after(phase, records.NewLeadershipTerm, what, _ballot_bound(phase))
+
+
+def _returned(phase: Phase, _: records.ElectionStateChange) -> _Governed:
     """Find why a voter canvasses again."""
-    found = end.after(records.NewLeadershipTerm, "the leader's log does not continue its own")
+    found = _after(phase, records.NewLeadershipTerm, "the leader's log does not continue its own")
     place = found[3]
-    times = end.one.times
-    if place is None or times[end.phase.end] - times[place] > _SOON_NS:
+    if place is None or phase.end_ns - phase.one.times[place] > _SOON_NS:
         what = "no leader announced its term within the election timeout"
         return "timeout", ELECTION, what, None
     return found
 
 
-def _won(end: _End) -> _Governed:
-    by_all = all_voted(end.timeline, end.phase)
+def _won(phase: Phase, _: records.ElectionStateChange) -> _Governed:
+    by_all = all_voted(phase)
     if by_all is None:
         return "unknown", ELECTION, "it won; the lines of the votes are not in the log", None
     if not by_all:
         what = "not all members voted for it, so a majority won only after the election timeout"
         return "timeout", ELECTION, what, None
-    return "message", ELECTION, "all members voted for it", end.after(records.Vote, "")[3]
+    return "message", ELECTION, "all members voted for it", _after(phase, records.Vote, "")[3]
 
 
 _REPLAY: Final = "it replays its log; more frequent snapshots make the replay shorter"
 _DELAY: Final = "a random delay of up to half the election timeout"
 _LOST: Final = "the ballot did not win within the election timeout"
-_CAUSES: Final[dict[tuple[str, str], str | _Governed | Callable[[_End], _Governed]]] = {
+_CAUSES: Final[dict[tuple[str, str], str | _Governed | _FindCause]] = {
     ("INIT", "*"): "it stops recording and clears what the last term left",
     ("*", "INIT"): _error,
     ("*", "FOLLOWER_BALLOT"): _voted,
@@ -316,7 +294,7 @@ timeout.
 """
 
 
-def all_voted(timeline: Timeline, phase: Phase) -> bool | None:
+def all_voted(phase: Phase) -> bool | None:
     """Whether a candidate won by the votes of all members, not by the election timeout.
 
     Releases before 1.50 print no reason. Then the lines of votes decide; None if there are none.
@@ -325,14 +303,18 @@ def all_voted(timeline: Timeline, phase: Phase) -> bool | None:
     assert by is not None
     if by.reason:
         return by.reason != "quorum leader"
-    cast = [
-        record
-        for record in timeline.members[phase.member_id].records[phase.begin : phase.end]
-        if isinstance(record, records.Vote)
-        and _names(record, phase.member_id, by.candidate_term_id)
-    ]
-    voters = {record.follower_member_id for record in cast if record.vote}
-    return len(voters) == timeline.member_count - 1 if cast else None
+    cast = _votes_in(phase, by.candidate_term_id)
+    granted = [vote for _, vote in cast.values() if vote.vote]
+    return len(granted) == phase.one.cluster.member_count - 1 if cast else None
+
+
+def _votes_in(phase: Phase, term: int) -> dict[int, tuple[int, records.Vote]]:
+    """The last vote of each member for the candidate in a term, with the index of its line."""
+    return {
+        record.follower_member_id: (index, record)
+        for index, record in phase.lines()
+        if isinstance(record, records.Vote) and _names(record, phase.one.member_id, term)
+    }
 
 
 _NAMED: Final[dict[type[records.Line], str]] = {
@@ -397,36 +379,35 @@ class BallotReport(Record, frozen=True):
     sentence: Sentence
 
 
-def report_ballot(timeline: Timeline, phase: Phase) -> BallotReport | None:
+_HOW_DECIDED: Final = {
+    "won": " and won",
+    "failed": " and failed: {}",
+    "gave way": " and gave way to another candidate or leader",
+    "closed": "; the member closed before the ballot was decided",
+    "unknown": "; no line shows how the ballot ended",
+}
+
+
+def report_ballot(phase: Phase) -> BallotReport | None:
     """Report a candidate's ballot; none if the line that begins the ballot is missing."""
-    one, opened = timeline.members[phase.member_id], phase.entered_by
-    if not isinstance(opened, records.ElectionStateChange):
+    one, opened = phase.one, phase.own
+    if opened is None:
         return None
-    votes = tuple(_votes(timeline, one, phase, opened))
+    votes = tuple(_votes(phase, opened))
     outcome = _outcome(phase)
-    evidence = [one.evidence(phase.begin)]
-    if phase.end < len(one.records):
-        evidence.append(one.evidence(phase.end))
-    log = f"({opened.log_leadership_term_id}, {opened.append_position})"
-    text = f"Member {phase.member_id} ran for term {opened.candidate_term_id} with log {log}"
     refused = [vote.voter_member_id for vote in votes if vote.granted is False]
     granted = 1 + sum(vote.granted is True for vote in votes)
-    if outcome == "won":
-        text += " and won."
-    elif outcome == "failed":
-        why = f"{granted} of {timeline.member_count} votes are known; a quorum is {timeline.quorum}"
-        if refused:
-            why = f"one refusal is enough, and {member_names(refused)} refused"
-        text += f" and failed: {why}."
-    elif outcome == "gave way":
-        text += " and gave way to another candidate or leader."
-    elif _closes(one, phase):
-        text += "; the member closed before the ballot was decided."
-    else:
-        text += "; no line shows how the ballot ended."
+    cluster = one.cluster
+    why = f"{granted} of {cluster.member_count} votes are known; a quorum is {cluster.quorum}"
+    if refused:
+        why = f"one refusal is enough, and {member_names(refused)} refused"
+    log = f"({opened.log_leadership_term_id}, {opened.append_position})"
+    text = f"Member {one.member_id} ran for term {opened.candidate_term_id} with log {log}"
+    text += _HOW_DECIDED["closed" if _closes(phase) else outcome].format(why)
+    ends = [phase.end] if phase.end < len(one.records) else []
     return BallotReport(
-        phase.member_id, opened.candidate_term_id, opened.time_ns, outcome, votes,
-        Sentence(text, tuple(evidence)),
+        one.member_id, opened.candidate_term_id, opened.time_ns, outcome, votes,
+        phase.say(f"{text}.", phase.begin, *ends),
     )  # fmt: skip
 
 
@@ -438,28 +419,22 @@ def _outcome(phase: Phase) -> str:
     return outcomes.get(by.new_state, "gave way")
 
 
-def _votes(
-    timeline: Timeline, one: MemberTimeline, phase: Phase, opened: records.ElectionStateChange
-) -> Iterator[VoteReport]:
-    received = {
-        record.follower_member_id: (index, record)
-        for index, record in enumerate(one.records[phase.begin : phase.end + 1], phase.begin)
-        if isinstance(record, records.Vote)
-        and _names(record, phase.member_id, opened.candidate_term_id)
-    }
-    for voter in timeline.ids:
-        if voter == phase.member_id:
+def _votes(phase: Phase, opened: records.ElectionStateChange) -> Iterator[VoteReport]:
+    """The votes of the other members: by the candidate's log, else by the voter's own."""
+    received = _votes_in(phase, opened.candidate_term_id)
+    for voter in phase.one.cluster.ids:
+        if voter == phase.one.member_id:
             continue
         if voter not in received:
-            yield _unanswered(timeline, one, phase, opened, voter)
+            yield _unanswered(phase, opened, voter)
             continue
         index, vote = received[voter]
-        line = one.evidence(index)
         if vote.vote:
-            yield VoteReport(voter, True, "", Sentence(f"Member {voter} voted for it.", (line,)))
+            yield VoteReport(voter, True, "", phase.say(f"Member {voter} voted for it.", index))
             continue
         voters_log = (vote.log_leadership_term_id, vote.log_position)
-        decided, why, extra = _why_refused(timeline, opened, phase.member_id, voter, voters_log)
+        decided, why, extra = _why_refused(phase, opened, voter, voters_log)
+        line = phase.one.evidence(index)
         text = f"Member {voter} refused: {why}."
         yield VoteReport(voter, False, decided, Sentence(text, (line, *extra)))
 
@@ -469,9 +444,8 @@ def _names(record: records.Vote | records.RequestVote, candidate: int, term: int
 
 
 def _why_refused(
-    timeline: Timeline,
+    phase: Phase,
     opened: records.ElectionStateChange,
-    candidate: int,
     voter: int,
     voters_log: tuple[int, int] | None,
 ) -> tuple[str, str, tuple[Evidence, ...]]:
@@ -484,13 +458,12 @@ def _why_refused(
     """
     term = opened.candidate_term_id
     candidates_log = (opened.log_leadership_term_id, opened.append_position)
-    asked = _request(timeline, candidate, term, voter)
-    used = None if asked is None else _vote_used(timeline.members[voter], asked, term)
-    if used is not None:
+    other = phase.one.cluster.members.get(voter)
+    asked = None if other is None else _request(other, phase.one.member_id, term)
+    if other is not None and asked is not None and (used := _vote_used(other, asked, term)):
         seen, line = used
-        request = timeline.members[voter].evidence(asked) if asked is not None else line
         why = f"its candidateTermId was already {seen}, not below {term} (VoteUsedUp)"
-        return "candidate term", why, (request, line)
+        return "candidate term", why, (other.evidence(asked), line)
     if voters_log is None:
         return "unknown", "no line shows which comparison decided", ()
     if voters_log > candidates_log:
@@ -500,10 +473,9 @@ def _why_refused(
     return "candidate term", f"{why} {term} or more", ()
 
 
-def _request(timeline: Timeline, candidate: int, term: int, voter: int) -> int | None:
+def _request(one: MemberTimeline, candidate: int, term: int) -> int | None:
     """The index of the candidate's request in the voter's log."""
-    one = timeline.members.get(voter)
-    for index, record in enumerate(one.records if one else ()):
+    for index, record in enumerate(one.records):
         if isinstance(record, records.RequestVote) and _names(record, candidate, term):
             return index
     return None
@@ -511,62 +483,54 @@ def _request(timeline: Timeline, candidate: int, term: int, voter: int) -> int |
 
 def _vote_used(one: MemberTimeline, asked: int, term: int) -> tuple[int, Evidence] | None:
     """The voter's candidate term before the request, with its line, if it was at least ``term``."""
-    for index in range(asked - 1, -1, -1):
+    known = _last_change(one, asked)
+    if known is None or known[1].candidate_term_id < term:
+        return None
+    return known[1].candidate_term_id, one.evidence(known[0])
+
+
+def _last_change(
+    one: MemberTimeline, before: int
+) -> tuple[int, records.ElectionStateChange] | None:
+    """The last change of state of the same process before an index."""
+    for index in range(before - 1, -1, -1):
         record = one.records[index]
         if isinstance(record, records.ElectionStateChange):
-            if record.candidate_term_id >= term:
-                return record.candidate_term_id, one.evidence(index)
-            return None
+            return index, record
         if isinstance(record, records.ProcessStart):
             return None
     return None
 
 
-def _unanswered(
-    timeline: Timeline,
-    one: MemberTimeline,
-    phase: Phase,
-    opened: records.ElectionStateChange,
-    voter: int,
-) -> VoteReport:
+def _unanswered(phase: Phase, opened: records.ElectionStateChange, voter: int) -> VoteReport:
     """Report, from the voter's own log, a vote that has no line in the candidate's log."""
-    line, term = one.evidence(phase.begin), opened.candidate_term_id
-    other = timeline.members.get(voter)
+    term, other = opened.candidate_term_id, phase.one.cluster.members.get(voter)
     if other is None:
-        text = (
-            f"The candidate's log has no answer of member {voter}, and there is no log of member"
-            f" {voter}."
-        )
-        return VoteReport(voter, None, "unknown", Sentence(text, (line,)))
-    asked = _request(timeline, phase.member_id, term, voter)
+        text = f"The candidate's log has no answer of member {voter}, and there is no log of"
+        return VoteReport(voter, None, "unknown", phase.say(f"{text} member {voter}."))
+    asked = _request(other, phase.one.member_id, term)
     if asked is None:
         text = f"Member {voter} did not answer; its log shows no vote request of term {term}."
-        return VoteReport(voter, None, "", Sentence(text, (line,)))
-    request = other.evidence(asked)
+        return VoteReport(voter, None, "", phase.say(text))
     after = other.records[asked + 1] if asked + 1 < len(other.records) else None
-    granted = (
+    if (
         isinstance(after, records.ElectionStateChange)
         and after.new_state == "FOLLOWER_BALLOT"
         and after.candidate_term_id == term
-    )
-    if granted:
-        text = f"Member {voter} voted for it, as its own log shows."
-        return VoteReport(voter, True, "", Sentence(text, (request, other.evidence(asked + 1))))
-    phases = (phase for attempt in other.attempts for phase in attempt.phases)
-    current = [phase.state for phase in phases if phase.begin <= asked < phase.end]
-    known = next(
-        (r for r in reversed(other.records[:asked]) if isinstance(r, records.ElectionStateChange)),
-        None,
-    )
-    log = (known.log_leadership_term_id, known.append_position) if known and current else None
-    decided, why, extra = _why_refused(timeline, opened, phase.member_id, voter, log)
-    if not current:
-        text = f"Member {voter} received the vote request outside an election and did not answer."
-        return VoteReport(voter, None, "", Sentence(text, (request,)))
+    ):
+        said = other.say(f"Member {voter} voted for it, as its own log shows.", asked, asked + 1)
+        return VoteReport(voter, True, "", said)
+    received = f"Member {voter} received the vote request"
+    state = next((p.state for p in other.phases if p.begin <= asked < p.end), None)
+    if state is None:
+        said = other.say(f"{received} outside an election and did not answer.", asked)
+        return VoteReport(voter, None, "", said)
+    known = _last_change(other, asked)
+    log = (known[1].log_leadership_term_id, known[1].append_position) if known else None
+    decided, why, extra = _why_refused(phase, opened, voter, log)
     if log is None or (decided != "log" and not extra):
-        text = (
-            f"Member {voter} received the vote request in {current[-1]}; no line shows an answer."
-        )
-        return VoteReport(voter, None, "unknown", Sentence(text, (request,)))
-    text = f"Member {voter} received the vote request in {current[-1]} and refused: {why}."
+        said = other.say(f"{received} in {state}; no line shows an answer.", asked)
+        return VoteReport(voter, None, "unknown", said)
+    request = other.evidence(asked)
+    text = f"{received} in {state} and refused: {why}."
     return VoteReport(voter, None, decided, Sentence(text, (request, *extra)))

@@ -147,7 +147,7 @@ def find_risks(
     untermed = {
         member_id: list(_untermed(one, bases)) for member_id, one in timeline.members.items()
     }
-    found = [*_disks(timeline, bases, untermed), *_leaders(timeline, spans)]
+    found = [*_disks(timeline, bases, untermed), *_leaders(spans)]
     said = {sentence for risk in found for sentence in risk.sentences}
     for member_id, copies in untermed.items():
         left = (copy for copy in copies if copy.sentence not in said)
@@ -213,11 +213,10 @@ def _disks(
     timeline: Timeline, bases: Mapping[int, int], untermed: Mapping[int, list[_Untermed]]
 ) -> Iterator[RiskReport]:
     disks = _Disks(timeline, bases)
-    for time_ns, member_id, index in timeline.merged(records.ClusterEvent):
-        one = timeline.members[member_id]
+    for time_ns, one, index in timeline.merged(records.ClusterEvent):
         if (shrunk := _shrunk(disks, one, index)) is not None:
             copies = [
-                c for c in untermed[member_id] if c.index < index < c.end and c.to > shrunk[1]
+                c for c in untermed[one.member_id] if c.index < index < c.end and c.to > shrunk[1]
             ]
             yield _after_loss(disks, one, time_ns, index, shrunk, copies)
         _see(disks, one, index)
@@ -342,12 +341,11 @@ def _restored(
     timeline = disks.timeline
     again = _Disks(timeline, disks.bases, dict(disks.ends), dict(disks.terms), set(disks.shortened))
     begin_ns = one.times[index]
-    for time_ns, member_id, place in timeline.merged(records.ClusterEvent):
+    for time_ns, other, place in timeline.merged(records.ClusterEvent):
         if time_ns <= begin_ns:
             continue
-        other = timeline.members[member_id]
         if (shrunk := _shrunk(again, other, place)) is not None:
-            again.shorten(member_id, shrunk[0], shrunk[1], other.evidence(place))
+            again.shorten(other.member_id, shrunk[0], shrunk[1], other.evidence(place))
         _see(again, other, place)
         if len(again.holders(term, position)) >= timeline.quorum:
             return time_ns, other.evidence(place), again.holders(term, position)
@@ -370,7 +368,7 @@ def _replayed_in_part(one: MemberTimeline, index: int) -> bool:
 # Leaders.
 
 
-def _leaders(timeline: Timeline, spans: list[Span]) -> Iterator[RiskReport]:
+def _leaders(spans: list[Span]) -> Iterator[RiskReport]:
     by_term: dict[int, dict[int, Span]] = defaultdict(dict)
     for span in spans:
         if span.row.leader_member_id is not None:
@@ -386,22 +384,21 @@ def _leaders(timeline: Timeline, spans: list[Span]) -> Iterator[RiskReport]:
             )
     exact = [span for span in spans if span.row.is_exact]
     for position, span in enumerate(exact):
+        old, until = span.row.leadership_term_id, span.until_ns
         for later in exact[position + 1 :]:
-            until = span.until_ns
-            if until is None or until <= later.from_ns or later.member_id == span.member_id:
-                continue
-            if later.row.leadership_term_id <= span.row.leadership_term_id:
+            new = later.row.leadership_term_id
+            if until is None or until <= later.from_ns or later.one is span.one or new <= old:
                 continue
             text = (
-                f"Member {span.member_id} was still in the role of leader of term"
-                f" {span.row.leadership_term_id} for {shown_ns(until - later.from_ns)} after member"
-                f" {later.member_id} had opened term {later.row.leadership_term_id}."
+                f"Member {span.one.member_id} was still in the role of leader of term {old} for"
+                f" {shown_ns(until - later.from_ns)} after member {later.one.member_id} had opened"
+                f" term {new}."
             )
-            ended = timeline.members[span.member_id].evidence(span.end)
-            lines = (later.row.evidence[0], ended)
+            lines = (later.row.evidence[0], span.one.evidence(span.end))
             yield RiskReport(
-                STALE, "note", span.member_id, later.from_ns, until, "", (Sentence(text, lines),)
-            )
+                STALE, "note", span.one.member_id, later.from_ns, until, "",
+                (Sentence(text, lines),),
+            )  # fmt: skip
             break
 
 

@@ -10,8 +10,8 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Final, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import NULL_VALUE, Record
@@ -37,8 +37,6 @@ from canvass.traces.aeron_log import records
 from canvass.traces.errors import counted, member_names
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
-_Record = TypeVar("_Record", bound=records.Line)
-
 
 @dataclass(frozen=True, slots=True)
 class _UnmetGuard:
@@ -57,70 +55,30 @@ class _UnmetGuard:
     sentences: tuple[Sentence, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Stay:
-    """A member's stay in an election state, with access to its lines."""
-
-    timeline: Timeline
-    one: MemberTimeline
-    phase: Phase
-
-    @property
-    def own(self) -> records.ElectionStateChange | None:
-        """The line that began the phase. It has the election's variables. None if it is missing."""
-        by = self.phase.entered_by
-        return by if isinstance(by, records.ElectionStateChange) else None
-
-    def records(self, begin: int | None = None) -> Iterator[tuple[int, records.Line]]:
-        """The records from ``begin`` to the end of the phase, with indexes.
-
-        By default ``begin`` is the begin of the phase.
-        """
-        first = self.phase.begin if begin is None else begin
-        return enumerate(self.one.records[first : self.phase.end], first)
-
-    def last(self, *kinds: type[_Record], begin: int | None = None) -> tuple[int, _Record] | None:
-        """The last record of the given kinds that `records` gives, with its index."""
-        found = None
-        for index, record in self.records(begin):
-            if isinstance(record, kinds):
-                found = index, record
-        return found
-
-    def say(self, text: str, *places: int) -> Sentence:
-        """A sentence with the lines at ``places`` as evidence; default: the phase's first line."""
-        return self.one.say(text, *(places or (self.phase.begin,)))
-
-
-def _unmet_guard(timeline: Timeline, one: MemberTimeline, phase: Phase) -> _UnmetGuard:
+def _unmet_guard(stay: Phase) -> _UnmetGuard:
     """Name the guard of the step that ends a phase, and the values that lines show."""
-    stay = _Stay(timeline, one, phase)
-    condition, values = _GUARDS.get(phase.state, ("", ""))
-    if isinstance(values, str):
-        sentences = [stay.say(values.format(stay.own))] if values and stay.own else []
+    condition, values = _GUARDS.get(stay.state, ("", ""))
+    if callable(values):
+        sentences = tuple(values(stay))
     else:
-        sentences = list(values(stay))
-    return _UnmetGuard(condition, _page(stay), tuple(sentences))
+        sentences = (stay.say(values.format(stay.own)),) if values and stay.own else ()
+    return _UnmetGuard(condition, _page(stay), sentences)
 
 
-def _page(stay: _Stay) -> str:
+def _page(stay: Phase) -> str:
     """The finding that describes the situation; empty if none does."""
-    state, own = stay.phase.state, stay.own
+    state, own = stay.state, stay.own
+    kinds = (records.NewLeadershipTerm, records.CommitPosition)
     if state == "LEADER_LOG_REPLICATION":
         return "L-A"
     if state == "FOLLOWER_REPLAY":
-        phase = stay.phase
-        attempts = (
-            a for a in stay.one.attempts if a.begin <= phase.begin < max(a.end, a.begin + 1)
-        )
-        begin = next((attempt.begin for attempt in attempts), phase.begin)
-        commit = stay.last(records.CommitPosition, records.NewLeadershipTerm, begin=begin)
+        commit = stay.last(*kinds, begin=stay.attempt.begin)
         return "L-B" if commit is not None and _commit_of(commit[1]) <= 0 else ""
     if own is None:
         return ""
     if state in ("FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT", "FOLLOWER_CATCHUP_INIT"):
         return "L-D" if own.log_position > own.append_position >= 0 else ""
-    leader = stay.last(records.NewLeadershipTerm, records.CommitPosition)
+    leader = stay.last(*kinds)
     if state != "CANVASS" or leader is None:
         return ""
     term: int = getattr(leader[1], "leadership_term_id", own.log_leadership_term_id)
@@ -133,7 +91,7 @@ def _commit_of(record: records.Line) -> int:
     return record.log_position if isinstance(record, records.CommitPosition) else -1
 
 
-def _votes(stay: _Stay) -> Iterator[Sentence]:
+def _votes(stay: Phase) -> Iterator[Sentence]:
     """The votes that the candidate lacks."""
     yield stay.say(
         "It waits for the votes of all members; after the election timeout a majority is enough."
@@ -143,18 +101,18 @@ def _votes(stay: _Stay) -> Iterator[Sentence]:
         return
     answers = {
         record.follower_member_id: index
-        for index, record in stay.records()
+        for index, record in stay.lines()
         if isinstance(record, records.Vote) and record.candidate_term_id == own.candidate_term_id
     }
-    if silent := {*stay.timeline.ids} - {stay.one.member_id} - answers.keys():
+    if silent := {*stay.one.cluster.ids} - {stay.one.member_id} - answers.keys():
         yield stay.say(f"No vote came from {member_names(silent)}.", *answers.values())
 
 
-def _canvass(stay: _Stay) -> Iterator[Sentence]:
+def _canvass(stay: Phase) -> Iterator[Sentence]:
     """The canvass positions that the member has received and lacks, and newer logs among them."""
     one, own = stay.one, stay.own
-    heard = last_of_each(one, stay.phase.begin, stay.phase.end, records.CanvassPosition)
-    others = {*stay.timeline.ids} - {one.member_id}
+    heard = stay.last_reports(records.CanvassPosition)
+    others = {*stay.one.cluster.ids} - {one.member_id}
     silent = sorted(others - heard.keys())
     if not any(isinstance(record, records.CanvassPosition) for record in one.records):
         yield stay.say(
@@ -164,10 +122,10 @@ def _canvass(stay: _Stay) -> Iterator[Sentence]:
         received = "no canvass position"
         if heard:
             received = f"canvass positions of {member_names(heard)}, but none"
-        needed = counted(stay.timeline.quorum - 1, "other member")
+        needed = counted(stay.one.cluster.quorum - 1, "other member")
         yield stay.say(
             f"It received {received} of {member_names(silent)}. A quorum needs {needed}.",
-            stay.phase.begin,
+            stay.begin,
             *(index for index, _ in heard.values()),
         )
     if own is None:
@@ -180,7 +138,7 @@ def _canvass(stay: _Stay) -> Iterator[Sentence]:
                 f"Member {member_id} has a newer log, ({its[0]}, {its[1]}), than its own"
                 f" ({mine[0]}, {mine[1]}).",
                 index,
-                stay.phase.begin,
+                stay.begin,
             )
     announced = stay.last(records.NewLeadershipTerm)
     # A canvassing member ignores an announcement that is for logs of another term.
@@ -190,21 +148,21 @@ def _canvass(stay: _Stay) -> Iterator[Sentence]:
             f"Member {leader.leader_member_id} announces term {leader.leadership_term_id} for logs"
             f" of term {leader.log_leadership_term_id}; its own log ends in term {mine[0]}.",
             index,
-            stay.phase.begin,
+            stay.begin,
         )
 
 
-def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
+def _leader_waits(stay: Phase) -> Iterator[Sentence]:
     """The positions that the leader knows, and the position that it needs from a quorum."""
     own = stay.own
     if own is None:
         return
-    reported = last_of_each(stay.one, stay.phase.begin, stay.phase.end, *POSITIONS)
-    needed = counted(stay.timeline.quorum - 1, "other member")
+    reported = stay.last_reports(*POSITIONS)
+    needed = counted(stay.one.cluster.quorum - 1, "other member")
     text = f"It needs {needed} at {own.append_position}"
-    ready = stay.phase.state == "LEADER_READY"
+    ready = stay.state == "LEADER_READY"
     yield stay.say(f"{text} in term {own.leadership_term_id}." if ready else f"{text}.")
-    for member_id in stay.timeline.ids:
+    for member_id in stay.one.cluster.ids:
         if member_id == stay.one.member_id:
             continue
         if member_id not in reported:
@@ -215,10 +173,10 @@ def _leader_waits(stay: _Stay) -> Iterator[Sentence]:
         yield stay.say(text, index)
 
 
-def _replication(stay: _Stay) -> Iterator[Sentence]:
+def _replication(stay: Phase) -> Iterator[Sentence]:
     """The end of the copy, the position at which it has to end, and the needed commit position."""
     stop = None
-    begin = stay.phase.begin
+    begin = stay.begin
     for index in range(begin - 1, max(begin - 4, -1), -1):
         record = stay.one.records[index]
         if isinstance(record, records.NewLeadershipTerm):  # This message began the phase.
@@ -232,11 +190,11 @@ def _replication(stay: _Stay) -> Iterator[Sentence]:
     yield from _commit(stay, stop)
 
 
-def _commit(stay: _Stay, needed: int | None = None) -> Iterator[Sentence]:
+def _commit(stay: Phase, needed: int | None = None) -> Iterator[Sentence]:
     """The highest commit position of which the member was notified."""
     notified = [
         (value, index)
-        for index, record in stay.records(max(stay.phase.begin - 3, 0))
+        for index, record in stay.lines(max(stay.begin - 3, 0))
         if (value := _commit_of(record)) >= 0
     ]
     if not notified:
@@ -250,30 +208,28 @@ def _commit(stay: _Stay, needed: int | None = None) -> Iterator[Sentence]:
     yield from _reported_to(stay)
 
 
-def _reported_to(stay: _Stay) -> Iterator[Sentence]:
+def _reported_to(stay: Phase) -> Iterator[Sentence]:
     """The last position that each member reported to the leader during the phase."""
-    one, phase = stay.one, stay.phase
-    leader = -1 if stay.own is None else stay.own.leader_member_id
-    other = stay.timeline.members.get(leader)
-    if other is None or leader == one.member_id:
+    one, leader = stay.one, -1 if stay.own is None else stay.own.leader_member_id
+    other = one.cluster.members.get(leader)
+    if other is None or other is one:
         return
-    end_ns = one.times[min(phase.end, len(one.records) - 1)]
-    begin = bisect_left(other.times, one.times[phase.begin])
-    end = bisect_right(other.times, end_ns)
+    begin = bisect_left(other.times, stay.begin_ns)
+    end = bisect_right(other.times, one.times[min(stay.end, len(one.records) - 1)])
     last = last_of_each(other, begin, end, records.AppendPosition)
     for member_id, (place, record) in sorted(last.items(), key=lambda item: item[0]):
         text = f"Member {member_id} last reported {record.log_position} to the leader in term"
         yield other.say(f"{text} {record.leadership_term_id}.", place)
 
 
-def _replay(stay: _Stay) -> Iterator[Sentence]:
+def _replay(stay: Phase) -> Iterator[Sentence]:
     if (own := stay.own) is not None:
         text = f"It has processed its log up to {own.log_position} and holds it up to"
         yield stay.say(f"{text} {own.append_position}.")
     yield from _commit(stay)
 
 
-def _catchup(stay: _Stay) -> Iterator[Sentence]:
+def _catchup(stay: Phase) -> Iterator[Sentence]:
     if (own := stay.own) is not None:
         text = f"It catches up from {own.log_position} and joins at"
         yield stay.say(f"{text} {own.catchup_join_position} or later.")
@@ -285,7 +241,7 @@ def _catchup(stay: _Stay) -> Iterator[Sentence]:
     yield from _commit(stay)
 
 
-def _image(stay: _Stay) -> Iterator[Sentence]:
+def _image(stay: Phase) -> Iterator[Sentence]:
     own = stay.own
     if own is None:
         return
@@ -298,7 +254,7 @@ def _image(stay: _Stay) -> Iterator[Sentence]:
         yield stay.say(f"{text} {own.log_position}.")
 
 
-def _services(stay: _Stay) -> Iterator[Sentence]:
+def _services(stay: Phase) -> Iterator[Sentence]:
     """The last acknowledgement of a service."""
     ack = stay.last(records.ServiceAck)
     if ack is None:
@@ -309,7 +265,7 @@ def _services(stay: _Stay) -> Iterator[Sentence]:
         yield stay.say(text, index)
 
 
-_Values: TypeAlias = Callable[[_Stay], Iterator[Sentence]] | str
+_Values: TypeAlias = Callable[[Phase], Iterator[Sentence]] | str
 
 
 _GUARDS: Final[dict[str, tuple[str, _Values]]] = {
@@ -418,23 +374,12 @@ class StuckReport(Record, frozen=True):
         return (first, Sentence(waits, first.evidence[:1]), *rest)
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The logs and the timeouts that every search needs."""
-
-    timeline: Timeline
-    timeouts: dict[str, Timeout]
+Timeouts: TypeAlias = dict[str, Timeout]
 
 
-def find_stuck(timeline: Timeline, timeouts: dict[str, Timeout]) -> list[StuckReport]:
+def find_stuck(timeline: Timeline, timeouts: Timeouts) -> list[StuckReport]:
     """List the members that are or were stuck, in the order of time."""
-    known = _Known(timeline, timeouts)
-    found = [
-        report
-        for one in timeline.members.values()
-        for attempt in one.attempts
-        for report in _within(known, one, attempt)
-    ]
+    found = [report for attempt in timeline.attempts() for report in _within(attempt, timeouts)]
     # If the logs have no event of the cluster, they do not show what follows a start.
     if timeline.merged(records.ClusterEvent):
         found += [report for one in timeline.members.values() for report in _starts(one)]
@@ -444,16 +389,15 @@ def find_stuck(timeline: Timeline, timeouts: dict[str, Timeout]) -> list[StuckRe
     return sorted(found, key=lambda report: report.from_ns + offsets.get(report.member_id, 0))
 
 
-def _within(known: _Known, one: MemberTimeline, attempt: Attempt) -> Iterator[StuckReport]:
+def _within(attempt: Attempt, timeouts: Timeouts) -> Iterator[StuckReport]:
     """The loop of a member in one election, and the state in which it was stuck after the loop."""
-    rest = attempt
-    loop = _loop(known, one, attempt)
+    rest = attempt.phases
+    loop = _loop(attempt, timeouts)
     if loop is not None:
         report, end = loop
         yield report
-        after = [phase for phase in attempt.phases if phase.begin >= end]
-        rest = replace(attempt, reason="", phases=after)
-    stay = _phase(known, one, rest) or _silent(known, one, rest)
+        rest = [phase for phase in rest if phase.begin >= end]
+    stay = _phase(rest, timeouts) or (_silent(rest[-1], timeouts) if rest else None)
     if stay is not None:
         yield stay
 
@@ -475,16 +419,15 @@ def _report(
     )  # fmt: skip
 
 
-def _limit(attempt: Attempt, phase: Phase, timeouts: dict[str, Timeout]) -> tuple[int, str]:
+def _limit(phase: Phase, timeouts: Timeouts) -> tuple[int, str]:
     """The limit of a phase in ns, and a clause that names the limit.
 
     Some states are bounded by no timeout. Their limit is the leader heartbeat timeout.
     """
-    first = attempt.is_startup and phase in attempt.phases[:2]
-    setting = HEARTBEAT_TIMEOUT
+    attempt, setting = phase.attempt, HEARTBEAT_TIMEOUT
     if phase.state in ("NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"):
         setting = ELECTION
-    elif phase.state == "CANVASS" and first:
+    elif phase.state == "CANVASS" and attempt.is_startup and phase in attempt.phases[:2]:
         setting = STARTUP_CANVASS
     value_ns = timeouts[setting].value_ns
     return value_ns, f"{setting} is {shown_ns(value_ns)} ({timeouts[setting].source})."
@@ -495,27 +438,17 @@ def _is_over(lasted_ns: int, limit_ns: int) -> bool:
     return lasted_ns > limit_ns + limit_ns // 4
 
 
-def _ended(one: MemberTimeline, index: int) -> tuple[int | None, Evidence, int]:
-    """The end of a phase or an election, given the index of its end.
-
-    Returns
-    -------
-    tuple
-        The time on the member's clock, none if the log ends first; the line; the time on the common
-        clock. If the process ended without a line, these are those of its last line.
-    """
-    count = len(one.records)
-    if index >= count:
-        return None, one.evidence(count - 1), one.times[-1]
-    last = one.last_before(index) if isinstance(one.records[index], records.ProcessStart) else index
-    return one.records[last].time_ns, one.evidence(last), one.times[last]
+def _until(one: MemberTimeline, end: int) -> int | None:
+    """The time of an end by the member's own clock; none if the log ends first."""
+    return None if end >= len(one.records) else one.records[one.sign_of_end(end)].time_ns
 
 
-def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> tuple[StuckReport, int] | None:
+def _loop(attempt: Attempt, timeouts: Timeouts) -> tuple[StuckReport, int] | None:
     """The loop of an election, and the index at which the loop ends; none if there is no loop.
 
     In a loop the election fails again and again in the same state for the same reason.
     """
+    one = attempt.one
     fails: Counter[tuple[str, str]] = Counter()
     last: dict[tuple[str, str], tuple[Phase, records.ElectionStateChange]] = {}
     for phase in attempt.phases:
@@ -530,21 +463,21 @@ def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> tuple[StuckRe
     key, count = fails.most_common(1)[0]
     phase, by = last[key]
     end, how = _after_loop(attempt, phase)
-    until, end_line, end_ns = _ended(one, end)
-    lasted = end_ns - one.times[attempt.begin]
-    if count < _LOOPS or lasted < known.timeouts[HEARTBEAT_TIMEOUT].value_ns:
+    sign = one.sign_of_end(end)
+    lasted = one.times[sign] - one.times[attempt.begin]
+    if count < _LOOPS or lasted < timeouts[HEARTBEAT_TIMEOUT].value_ns:
         return None
-    guard = _unmet_guard(known.timeline, one, phase)
+    guard = _unmet_guard(phase)
     if by.new_state == "INIT" and phase.state in SEEKING:
         guard = _UnmetGuard("", guard.page, ())
-    back = one.evidence(phase.end)
     text = (
         f"Member {one.member_id} loops: {count} times from {phase.state} back to {by.new_state}"
         f" in {shown_ns(lasted)}, {how}."
     )
-    sentences = [Sentence(text, (one.evidence(attempt.begin), back, end_line))]
+    sentences = [one.say(text, attempt.begin, phase.end, sign)]
     if by.reason:
-        sentences.append(Sentence(f"The last reason is: {by.reason}.", (back,)))
+        sentences.append(one.say(f"The last reason is: {by.reason}.", phase.end))
+    until = _until(one, end)
     report = _report(one, "loop", phase.state, attempt.begin, until, lasted, sentences, guard)
     return report, end
 
@@ -597,82 +530,66 @@ _HOW_ENDED: Final = {
 }
 
 
-def _phase(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport | None:
+def _phase(phases: list[Phase], timeouts: Timeouts) -> StuckReport | None:
     """Report the longest one of the phases that exceed their limits."""
-    stays = [
-        (_ended(one, phase.end)[2] - one.times[phase.begin], phase) for phase in attempt.phases
-    ]
     over = [
-        (lasted, phase)
-        for lasted, phase in stays
+        phase
+        for phase in phases
         # A majority that is not unanimous wins only after the election timeout.
         if not (phase.left_by and phase.left_by.new_state == "LEADER_LOG_REPLICATION")
-        and _is_over(lasted, _limit(attempt, phase, known.timeouts)[0])
+        and _is_over(phase.lasted_ns, _limit(phase, timeouts)[0])
     ]
     if not over:
         return None
-    lasted, phase = max(over, key=lambda stay: stay[0])
-    until, end_line, _ = _ended(one, phase.end)
-    how = "and its log ends there" if phase.end >= len(one.records) else _left(phase, attempt)
-    text = f"Member {one.member_id} was in {phase.state} for {shown_ns(lasted)}, {how};"
-    sentence = Sentence(
-        f"{text} {_limit(attempt, phase, known.timeouts)[1]}",
-        (one.evidence(phase.begin), end_line),
-    )
-    guard = _unmet_guard(known.timeline, one, phase)
-    sentences = (sentence, *(() if guard.condition else _entered(one, phase)))
+    phase = max(over, key=lambda phase: phase.lasted_ns)
+    one, sign = phase.one, phase.one.sign_of_end(phase.end)
+    text = f"Member {one.member_id} was in {phase.state} for {shown_ns(phase.lasted_ns)},"
+    text += f" {_left(phase)}; {_limit(phase, timeouts)[1]}"
+    sentences = [phase.say(text, phase.begin, sign)]
+    guard, by = _unmet_guard(phase), phase.entered_by
+    if not guard.condition and by is not None and by.reason:
+        # It waits for no guard: only the reason for which it entered the state says more.
+        sentences.append(phase.say(f"It entered {phase.state} with the reason: {by.reason}."))
+    until, lasted = _until(one, phase.end), phase.lasted_ns
     return _report(one, "phase", phase.state, phase.begin, until, lasted, sentences, guard)
 
 
-def _entered(one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
-    """Say with which reason the member entered a state in which it waits for no guard."""
-    reason = phase.entered_by.reason if phase.entered_by is not None else None
-    if reason:
-        text = f"It entered {phase.state} with the reason: {reason}."
-        yield Sentence(text, (one.evidence(phase.begin),))
-
-
-def _silent(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport | None:
+def _silent(phase: Phase, timeouts: Timeouts) -> StuckReport | None:
     """Report an election after whose last line the member wrote nothing for longer than the limit.
 
     A member that receives no messages writes no lines, and neither does a killed process.
     """
-    if attempt.outcome not in ("process ended", "log ends") or not attempt.phases:
+    one, at_end = phase.one, phase.end >= len(phase.one.records)
+    last = one.sign_of_end(phase.end)
+    if not at_end and last == phase.end:
         return None
-    phase = attempt.phases[-1]
-    last = one.last_before(phase.end)
-    if phase.end >= len(one.records):
-        other = max(known.timeline.members.values(), key=lambda each: each.times[-1])
-        how = f"up to the last line of member {other.member_id}"
-        then = other.evidence(len(other.records) - 1)
-        until, end_ns = None, other.times[-1]
-    elif isinstance(one.records[phase.end], records.ProcessStart):
-        then, how = one.evidence(phase.end), "until its next process started"
-        until, end_ns = then.time_ns, one.times[phase.end]
+    if at_end:
+        other = max(one.cluster.members.values(), key=lambda each: each.times[-1])
+        how, then = f"up to the last line of member {other.member_id}", len(other.records) - 1
     else:
-        return None
-    lasted = end_ns - one.times[last]
-    limit, named = _limit(attempt, phase, known.timeouts)
+        other, how, then = one, "until its next process started", phase.end
+    lasted = other.times[then] - one.times[last]
+    limit, named = _limit(phase, timeouts)
     if not _is_over(lasted, limit):
         return None
     text = (
         f"Member {one.member_id} wrote no line in {phase.state} for {shown_ns(lasted)} {how}: it"
         f" received no messages, or its process had ended; {named}"
     )
-    sentence = Sentence(text, (one.evidence(last), then))
-    guard = _unmet_guard(known.timeline, one, phase)
-    return _report(one, "silent", phase.state, last, until, lasted, (sentence,), guard)
+    said = Sentence(text, (one.evidence(last), other.evidence(then)))
+    until = None if at_end else one.records[then].time_ns
+    return _report(one, "silent", phase.state, last, until, lasted, (said,), _unmet_guard(phase))
 
 
-def _left(phase: Phase, attempt: Attempt) -> str:
-    if phase.left_by is None:
-        return (
-            "until its process ended"
-            if attempt.outcome == "process ended"
-            else "and the line that ends the phase is missing"
-        )
-    state = phase.left_by.new_state
-    return "until its election closed" if state == CLOSED else f"then in {state}"
+def _left(phase: Phase) -> str:
+    if phase.end >= len(phase.one.records):
+        return "and its log ends there"
+    if phase.left_by is not None:
+        state = phase.left_by.new_state
+        return "until its election closed" if state == CLOSED else f"then in {state}"
+    if phase.attempt.outcome == "process ended":
+        return "until its process ended"
+    return "and the line that ends the phase is missing"
 
 
 def _starts(one: MemberTimeline) -> Iterator[StuckReport]:
@@ -724,12 +641,10 @@ class _Standing:
 def _standstills(timeline: Timeline, limit_ns: int) -> Iterator[StuckReport]:
     """Report followers that report the same position for long while the log grows beyond it."""
     standing: dict[int, _Standing] = {}
-    for time_ns, member_id, index in timeline.merged(
-        records.AppendPosition, records.CommitPosition
-    ):
-        record = timeline.record(member_id, index)
+    for time_ns, one, index in timeline.merged(records.AppendPosition, records.CommitPosition):
+        record = one.records[index]
         assert isinstance(record, records.AppendPosition | records.CommitPosition)
-        line, position = timeline.members[member_id].evidence(index), record.log_position
+        line, position = one.evidence(index), record.log_position
         follower = getattr(record, "follower_member_id", NULL_VALUE)
         for other, each in standing.items():
             if other != follower and position > max(each.key[1], each.highest):
@@ -738,10 +653,10 @@ def _standstills(timeline: Timeline, limit_ns: int) -> Iterator[StuckReport]:
         if follower == NULL_VALUE:
             continue
         known = standing.get(follower)
-        if known is None or known.key != (member_id, position):
+        if known is None or known.key != (one.member_id, position):
             if known is not None:
                 yield from _standstill(timeline, follower, known, line, limit_ns)
-            standing[follower] = _Standing((member_id, position), [line], time_ns, time_ns)
+            standing[follower] = _Standing((one.member_id, position), [line], time_ns, time_ns)
             continue
         known.last_ns = time_ns
         known.lines[2 if known.highest else 0] = line

@@ -81,65 +81,22 @@ POSITIONS: Final = (records.AppendPosition, records.Vote, records.CanvassPositio
 """The messages that report how far a member's log reaches."""
 _BESIDE: Final = (records.RoleChange, records.TruncateLogEntry)
 """The records that a change of the election state logs before its own line."""
+_Line = TypeVar("_Line", bound=records.Line)
+_Report = TypeVar("_Report", bound=records.AppendPosition | records.CanvassPosition | records.Vote)
 _ONE_HOST_NS: Final = 60_000_000_000
 """If the time between two headers differs more between their stamps and their wall clocks, the
 stamps are of two hosts. On one host, a wall clock that is set while members run moves it by less.
 """
 
 
-@dataclass(slots=True)
-class Phase:
-    """A member's stay in one election state.
-
-    Parameters
-    ----------
-    begin
-        The index of the record that shows that the member entered the state.
-    end
-        The index of the record that ends the phase; the number of records if none does.
-    left_by
-        The change of state that ends the phase; none if the process, the election or the log ends.
-    """
-
-    member_id: int
-    state: str
-    begin: int
-    end: int
-    entered_by: records.ElectionStateChange | records.NewElection | None
-    left_by: records.ElectionStateChange | None
-
-
-@dataclass(slots=True)
-class Attempt:
-    """One election of one member: from its start until it closes, or ends otherwise.
-
-    Parameters
-    ----------
-    reason
-        The reason in the NEW_ELECTION line; empty if there is no such line.
-    outcome
-        ``closed``, ``process ended``, ``new election`` or ``log ends``.
-    """
-
-    member_id: int
-    reason: str
-    begin: int
-    end: int
-    outcome: str
-    phases: list[Phase] = field(default_factory=list)
-
-    @property
-    def is_startup(self) -> bool:
-        """Whether the process had just started."""
-        return self.reason == "node started"
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class MemberTimeline:
     """The records of one member.
 
     Parameters
     ----------
+    cluster
+        The records of all members.
     times
         The times of the records, on the common clock, in ascending order.
     offset_ns
@@ -148,6 +105,7 @@ class MemberTimeline:
         Whether the log begins within a process, after its start.
     """
 
+    cluster: Timeline = field(repr=False)
     member_id: int
     files: tuple[str, ...]
     records: Sequence[records.Line]
@@ -155,6 +113,11 @@ class MemberTimeline:
     offset_ns: int
     lacks_start: bool
     attempts: list[Attempt] = field(default_factory=list)
+
+    @property
+    def phases(self) -> Iterator[Phase]:
+        """The phases of all elections."""
+        return (phase for attempt in self.attempts for phase in attempt.phases)
 
     def evidence(self, index: int) -> Evidence:
         """Name the line of a record."""
@@ -166,8 +129,14 @@ class MemberTimeline:
         """A sentence with the records at ``places`` as evidence."""
         return Sentence(text, tuple(self.evidence(place) for place in places))
 
-    def last_before(self, index: int) -> int:
-        """The index of the last record with a stamp before another record; 0 if there is none."""
+    def sign_of_end(self, index: int) -> int:
+        """The index of the last sign of what ends at ``index``.
+
+        That is the line there. If the log ends, or the process without a line of its own, it is the
+        last line with a stamp before.
+        """
+        if index < len(self.records) and not isinstance(self.records[index], records.ProcessStart):
+            return index
         place = index - 1
         while place > 0 and not _is_stamped(self.records[place]):
             place -= 1
@@ -183,6 +152,103 @@ class MemberTimeline:
             place -= 1
         found = place >= 0 and isinstance(self.records[place], records.ClusterEvent)
         return place if found else NULL_VALUE
+
+
+@dataclass(slots=True, eq=False)
+class Phase:
+    """A member's stay in one election state, with access to its lines.
+
+    Parameters
+    ----------
+    begin
+        The index of the record that shows that the member entered the state.
+    end
+        The index of the record that ends the phase; the number of records if none does.
+    left_by
+        The change of state that ends the phase; none if the process, the election or the log ends.
+    """
+
+    attempt: Attempt
+    state: str
+    begin: int
+    end: int
+    entered_by: records.ElectionStateChange | records.NewElection | None
+    left_by: records.ElectionStateChange | None
+
+    @property
+    def one(self) -> MemberTimeline:
+        """The records of the member."""
+        return self.attempt.one
+
+    @property
+    def own(self) -> records.ElectionStateChange | None:
+        """The line that began the phase. It has the election's variables. None if it is missing."""
+        by = self.entered_by
+        return by if isinstance(by, records.ElectionStateChange) else None
+
+    @property
+    def begin_ns(self) -> int:
+        """The begin on the common clock."""
+        return self.one.times[self.begin]
+
+    @property
+    def end_ns(self) -> int:
+        """The time of the last sign of the phase, on the common clock."""
+        return self.one.times[self.one.sign_of_end(self.end)]
+
+    @property
+    def lasted_ns(self) -> int:
+        """The time from the begin to the last sign."""
+        return self.end_ns - self.begin_ns
+
+    def lines(self, begin: int | None = None) -> Iterator[tuple[int, records.Line]]:
+        """The records from ``begin`` to the end of the phase, with indexes.
+
+        By default ``begin`` is the begin of the phase.
+        """
+        first = self.begin if begin is None else begin
+        return enumerate(self.one.records[first : self.end], first)
+
+    def last(self, *kinds: type[_Line], begin: int | None = None) -> tuple[int, _Line] | None:
+        """The last record of the given kinds that `lines` gives, with its index."""
+        found = None
+        for index, record in self.lines(begin):
+            if isinstance(record, kinds):
+                found = index, record
+        return found
+
+    def last_reports(self, *kinds: type[_Report]) -> dict[int, tuple[int, _Report]]:
+        """The last message of some kinds from each member, with its index."""
+        return last_of_each(self.one, self.begin, self.end, *kinds)
+
+    def say(self, text: str, *places: int) -> Sentence:
+        """A sentence with the lines at ``places`` as evidence; default: the phase's first line."""
+        return self.one.say(text, *(places or (self.begin,)))
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One election of one member: from its start until it closes, or ends otherwise.
+
+    Parameters
+    ----------
+    reason
+        The reason in the NEW_ELECTION line; empty if there is no such line.
+    outcome
+        ``closed``, ``process ended``, ``new election`` or ``log ends``.
+    """
+
+    one: MemberTimeline
+    reason: str
+    begin: int
+    end: int
+    outcome: str
+    phases: list[Phase] = field(default_factory=list)
+
+    @property
+    def is_startup(self) -> bool:
+        """Whether the process had just started."""
+        return self.reason == "node started"
 
 
 @dataclass(slots=True)
@@ -212,7 +278,7 @@ class Timeline:
     releases: LogReleases | None = None
     ignored: tuple[str, ...] = ()
     earlier: int = 0
-    _merged: dict[tuple[type[records.Line], ...], list[tuple[int, int, int]]] = field(
+    _merged: dict[tuple[type[records.Line], ...], list[tuple[int, MemberTimeline, int]]] = field(
         default_factory=dict, repr=False
     )
 
@@ -241,20 +307,18 @@ class Timeline:
         """The last stamp, on the common clock."""
         return max((one.times[-1] for one in self.members.values() if one.times), default=0)
 
-    def merged(self, *kinds: type[records.Line]) -> list[tuple[int, int, int]]:
+    def merged(self, *kinds: type[records.Line]) -> list[tuple[int, MemberTimeline, int]]:
         """The records of some kinds in the order of the common clock, as time, member and index."""
         if kinds not in self._merged:
-            self._merged[kinds] = sorted(
-                (one.times[index], member_id, index)
-                for member_id, one in self.members.items()
+            found = [
+                (one.times[index], one, index)
+                for one in self.members.values()
                 for index, record in enumerate(one.records)
                 if isinstance(record, kinds)
-            )
+            ]
+            found.sort(key=lambda row: (row[0], row[1].member_id, row[2]))
+            self._merged[kinds] = found
         return self._merged[kinds]
-
-    def record(self, member_id: int, index: int) -> records.Line:
-        """The record of a member at an index."""
-        return self.members[member_id].records[index]
 
     def attempts(self) -> Iterator[Attempt]:
         """The elections of all members, one member after the other."""
@@ -284,19 +348,19 @@ def make_timeline(
         if log.records
     }
     offsets = align_clocks(clocked)
-    members = {}
-    for member_id, log in clocked.items():
-        lines = log.records
-        files = tuple(path.name for path in logs[member_id].files)
-        times = [time_ns + offsets[member_id] for time_ns in log.times]
-        lacks_start = not isinstance(lines[0], records.ProcessStart)
-        timeline = MemberTimeline(member_id, files, lines, times, offsets[member_id], lacks_start)
-        timeline.attempts = list(_attempts(timeline))
-        members[member_id] = timeline
     silent = set(logs) - set(clocked)
     ids = tuple(sorted({*logs, *missing} - {NULL_VALUE}))
     absent = tuple(sorted({*missing, *silent} - {NULL_VALUE}))
-    return Timeline(members, ids, absent, timeouts or {})
+    found = Timeline({}, ids, absent, timeouts or {})
+    for member_id, log in clocked.items():
+        lines, offset = log.records, offsets[member_id]
+        files = tuple(path.name for path in logs[member_id].files)
+        times = [time_ns + offset for time_ns in log.times]
+        lacks_start = not isinstance(lines[0], records.ProcessStart)
+        one = MemberTimeline(found, member_id, files, lines, times, offset, lacks_start)
+        one.attempts += _attempts(one)
+        found.members[member_id] = one
+    return found
 
 
 def _is_stamped(record: records.Line) -> bool:
@@ -342,7 +406,7 @@ def _attempts(one: MemberTimeline) -> Iterator[Attempt]:
             continue
         if by is not None and attempt is None:
             # Releases before 1.44 print no NEW_ELECTION line. In other logs it may be missing.
-            attempt = Attempt(one.member_id, "", index, index, "log ends")
+            attempt = Attempt(one, "", index, index, "log ends")
         if attempt is not None and attempt.phases:
             attempt.phases[-1].end, attempt.phases[-1].left_by = index, by
         if attempt is not None and outcome:
@@ -351,12 +415,12 @@ def _attempts(one: MemberTimeline) -> Iterator[Attempt]:
             attempt = None
         entered: records.ElectionStateChange | records.NewElection | None = by
         if isinstance(record, records.NewElection):
-            attempt = Attempt(one.member_id, record.reason, index, index, "log ends")
+            attempt = Attempt(one, record.reason, index, index, "log ends")
             entered = record
         if attempt is not None:
             state = "INIT" if by is None else by.new_state
             end = len(one.records)
-            attempt.phases.append(Phase(one.member_id, state, index, end, entered, None))
+            attempt.phases.append(Phase(attempt, state, index, end, entered, None))
 
 
 def ends_election(record: records.Line | None) -> str:
@@ -380,9 +444,6 @@ def ends_election(record: records.Line | None) -> str:
 def is_heartbeat(record: records.Line) -> bool:
     """Whether a record is of a kind that a working member logs all the time."""
     return isinstance(record, records.AppendPosition | records.CommitPosition)
-
-
-_Report = TypeVar("_Report", bound=records.AppendPosition | records.CanvassPosition | records.Vote)
 
 
 def last_of_each(

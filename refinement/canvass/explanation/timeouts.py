@@ -6,11 +6,12 @@ The logs do not print the timeouts, but some lines are written exactly when a ti
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 from canvass.cluster.messages import Record
 from canvass.explanation.phases import all_voted
-from canvass.explanation.timeline import POSITIONS, Evidence, Timeline, last_of_each
+from canvass.explanation.timeline import POSITIONS, Evidence, Phase, Timeline
 from canvass.traces.aeron_log import records
 from canvass.traces.timeouts import (
     DEFAULTS,
@@ -76,12 +77,7 @@ _Sample = tuple[int, tuple[Evidence, ...]]
 
 def _least(samples: Iterator[_Sample]) -> _Sample | None:
     """The shortest sample in whole steps of 10 ms: a member acts on a timeout late, never early."""
-    best: _Sample | None = None
-    for number, sample in enumerate(samples):
-        if number >= _SAMPLES:
-            break
-        if best is None or sample[0] < best[0]:
-            best = sample
+    best = min(islice(samples, _SAMPLES), key=lambda sample: sample[0], default=None)
     if best is None:
         return None
     step = 10 * _MS
@@ -94,28 +90,27 @@ def _ballots(timeline: Timeline) -> Iterator[_Sample]:
     Both take the whole election timeout.
     """
     for attempt in timeline.attempts():
-        one = timeline.members[attempt.member_id]
         for phase in attempt.phases:
             following = phase.left_by.new_state if phase.left_by is not None else ""
             if phase.state != "CANDIDATE_BALLOT" or following not in _AFTER_BALLOTS:
                 continue
-            if following == "CANVASS" or all_voted(timeline, phase) is False:
-                lasted = one.times[phase.end] - one.times[phase.begin]
-                yield lasted, (one.evidence(phase.begin), one.evidence(phase.end))
+            if following == "CANVASS" or all_voted(phase) is False:
+                yield _lasted(phase)
 
 
 def _canvasses(timeline: Timeline) -> Iterator[_Sample]:
     """The durations of first canvasses after a start that ended before all members had answered."""
     for attempt in timeline.attempts():
-        one = timeline.members[attempt.member_id]
         phase = next((p for p in attempt.phases if p.state == "CANVASS"), None)
         by = None if phase is None else phase.left_by
         if phase is None or by is None or not attempt.is_startup or by.new_state != "NOMINATE":
             continue
-        heard = last_of_each(one, phase.begin, phase.end, *POSITIONS)
-        if 0 < len(heard) < timeline.member_count - 1:
-            lasted = one.times[phase.end] - one.times[phase.begin]
-            yield lasted, (one.evidence(phase.begin), one.evidence(phase.end))
+        if 0 < len(phase.last_reports(*POSITIONS)) < timeline.member_count - 1:
+            yield _lasted(phase)
+
+
+def _lasted(phase: Phase) -> _Sample:
+    return phase.lasted_ns, (phase.one.evidence(phase.begin), phase.one.evidence(phase.end))
 
 
 def _silences(timeline: Timeline) -> Iterator[_Sample]:
