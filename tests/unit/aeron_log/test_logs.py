@@ -15,7 +15,7 @@ from canvass.traces.aeron_log import source
 from canvass.traces.aeron_log.incarnations import MemberLog
 from canvass.traces.aeron_log.logs import read_log
 from canvass.traces.aeron_log.records import CommitPosition, ProcessStart, TruncatedLine
-from canvass.traces.aeron_log.source import MAX_FILES, AeronLogError, LogCode
+from canvass.traces.aeron_log.source import AeronLogError, LogCode
 from canvass.traces.schema import MAX_MEMBERS
 from support.aeron_lines import HEADER, STARTED, commit, text
 from support.aeron_runs import read_cluster
@@ -277,27 +277,3 @@ def test_a_log_without_a_line_of_the_cluster_is_whose_name_it_has(tmp_path: Path
     assert {i: log.member_id for i, log in read_cluster([tmp_path]).members.items()} == {0: 0, 2: 2}
     named = read_cluster([tmp_path / "member-0.log", tmp_path / "other.txt"])
     assert named.members.keys() == {0, -1}
-
-
-def test_one_error_names_all_logs_that_cannot_be_read(tmp_path: Path) -> None:
-    write(tmp_path, "member-0.log", LOG)
-    os.mkfifo(tmp_path / "member-1.log")
-    write(tmp_path, "member-2.log", LOG.decode().encode("utf-16"))
-    (tmp_path / "member-3.log").mkdir()
-    error = refused(tmp_path)
-
-    assert str(error) == (
-        f"{tmp_path}/member-1.log: not a regular file;"
-        f" also {tmp_path}/member-2.log:1:1: no line is of the form"
-        " `[seconds.nanoseconds] COMPONENT: EVENT ...`; the file is UTF-16: convert it to UTF-8;"
-        f" also {tmp_path}/member-3.log: not a regular file (UNREADABLE)"
-    )
-
-
-def test_of_many_logs_that_cannot_be_read_the_first_are_named(tmp_path: Path) -> None:
-    for number in range(MAX_FILES + 2):
-        (tmp_path / f"member-0.log.{number}").mkdir()
-    shown = str(refused(tmp_path))
-
-    assert shown.count("not a regular file") == MAX_FILES
-    assert shown.endswith("; and 2 more files (UNREADABLE)")

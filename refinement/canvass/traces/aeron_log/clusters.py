@@ -14,7 +14,7 @@ number of members in the lines, unless the user or `config.json` names it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias, TypeVar
@@ -33,7 +33,6 @@ from canvass.traces.aeron_log.incarnations import (
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
     ElectionStateChange,
-    Line,
     LogRecord,
     NewElection,
     ProcessStart,
@@ -147,29 +146,33 @@ def _logs_of(
 
 
 def _part(log: MemberLog, begin: _Place, end: _Place, *, is_first: bool) -> MemberLog:
-    def is_inside(record: Line) -> bool:
-        return begin <= (record.file, record.line) < end
+    def inside(records: Iterable[LogRecord]) -> Iterator[LogRecord]:
+        return (record for record in records if begin <= (record.file, record.line) < end)
 
-    def reread() -> Iterator[LogRecord]:
-        return filter(is_inside, log.every_record())
-
+    part = _changed(log, inside)
     events: Counter[str] = Counter()
     unreadable, named = 0, set[int]()
     counts = log.counts if is_first else LineCounts()
-    for record in reread():
+    for record in part.every_record():
         if isinstance(record, ClusterEvent):
             events[ROW_OF[type(record)].name] += 1
             named |= members_named([record])
         unreadable += isinstance(record, TruncatedLine)
-    return replace(
-        log,
-        records=list(filter(is_inside, log.records)),
-        counts=replace(
-            counts, members=log.counts.members, events=dict(events), unreadable=unreadable
-        ),
-        named=named,
-        reread=None if log.reread is None else reread,
-    )
+    members = log.counts.members
+    counts = replace(counts, members=members, events=dict(events), unreadable=unreadable)
+    return replace(part, counts=counts, named=named)
+
+
+def _changed(
+    log: MemberLog, change: Callable[[Iterable[LogRecord]], Iterator[LogRecord]]
+) -> MemberLog:
+    """A log with other records, in memory and when they are read again."""
+
+    def reread() -> Iterator[LogRecord]:
+        return change(log.every_record())
+
+    records = list(change(log.records))
+    return replace(log, records=records, reread=None if log.reread is None else reread)
 
 
 class Noted(msgspec.Struct, frozen=True):
@@ -251,18 +254,12 @@ def _leads_at_once(log: MemberLog | None) -> bool:
 def _renumbered(log: MemberLog, ids: Mapping[int, int]) -> MemberLog:
     if all(i == k for i, k in ids.items()):
         return log
-
-    def reread() -> Iterator[LogRecord]:
-        return (_with_ids(record, ids) for record in log.every_record())
-
-    counts = log.counts
+    members = {ids.get(i, i): at for i, at in log.counts.members.items()}
     return replace(
-        log,
+        _changed(log, lambda records: (_with_ids(record, ids) for record in records)),
         member_id=ids.get(log.member_id, log.member_id),
-        records=[_with_ids(record, ids) for record in log.records],
-        counts=replace(counts, members={ids.get(i, i): at for i, at in counts.members.items()}),
+        counts=replace(log.counts, members=members),
         named={ids.get(i, i) for i in log.named},
-        reread=None if log.reread is None else reread,
     )
 
 

@@ -324,12 +324,12 @@ _MARKS: Final = ("] log started ", "] TEST: ")
 _START: Final = re.compile(
     r"\[-?[0-9]{1,10}\.-?[0-9]{1,9}\] (?:log started |\u0020\[[0-9T:.-]{19,29}\] TEST: )"
 )
-_TEXT: Final = re.compile(
+_HEADER: Final = re.compile(
     r"log started ([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}[+-][0-9]{4})"
-    r"(?:, (.*))?"
+    r"(?:, enabled loggers: \{([^}]*)\}|, .*)?"
+    r"|\u0020\[([0-9T:-]{19}(?:\.[0-9]{1,9})?)\] TEST: .*"
 )
-_TEST: Final = re.compile(r" \[([0-9T:-]{19}(?:\.[0-9]{1,9})?)\] TEST: .*")
-_LOGGERS: Final = re.compile(r"enabled loggers: \{([^}]*)\}")
+"""Groups: the time of the wall clock, the loggers; the time in a header of Aeron's own build."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -355,35 +355,18 @@ def parse_header(file: int, number: int, text: str) -> ProcessStart:
         If there is no stamp, or no time of the wall clock after it.
     """
     stamp = stamp_of(text)
-    found = _TEXT.fullmatch(text, stamp[1]) if stamp else None
-    test = _TEST.fullmatch(text, stamp[1]) if stamp else None
+    found = _HEADER.fullmatch(text, stamp[1]) if stamp else None
     try:
-        if stamp is None:
+        if stamp is None or found is None:
             raise ValueError
-        if test is not None:
-            moment = datetime.fromisoformat(test[1]).replace(tzinfo=UTC)
-            return ProcessStart(file, number, stamp[0], _since_epoch_ms(moment), ())
-        if found is None:
-            raise ValueError
-        moment = datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S.%f%z")
-        wall_time_ms = _since_epoch_ms(moment)
+        moment = datetime.fromisoformat(found[1] or found[3])
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        wall_time_ms = (moment - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):
         raise LineProblem(1, f"not the header of a log: {shown(text)}") from None
-    loggers = _LOGGERS.fullmatch(found[2] or "")
-    parts = (
-        [part.partition(": ") for part in loggers[1].split(", ")] if loggers and loggers[1] else []
-    )
-    return ProcessStart(
-        file,
-        number,
-        stamp[0],
-        wall_time_ms,
-        tuple((component, version) for component, _, version in parts),
-    )
-
-
-def _since_epoch_ms(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    parts = [part.partition(": ") for part in found[2].split(", ")] if found[2] else []
+    loggers = tuple((component, version) for component, _, version in parts)
+    return ProcessStart(file, number, stamp[0], wall_time_ms, loggers)
 
 
 _Part: TypeAlias = tuple[str, bool]

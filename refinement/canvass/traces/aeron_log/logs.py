@@ -37,7 +37,6 @@ from canvass.traces.aeron_log.source import (
     LogSource,
     is_log_name,
     is_other_log,
-    joined,
     parse_log_name,
 )
 from canvass.traces.run import RUN_FILE
@@ -210,8 +209,7 @@ def read_clusters(
     ------
     AeronLogError
         As for `read_log`; also if there is no log at all, if a log is there twice, or if two logs
-        have lines of the same member. If the beginnings of several files cannot be read, the error
-        names all these files.
+        have lines of the same member.
     """
     ignored: tuple[str, ...] = ()
     if len(paths) == 1 and paths[0].is_dir():
@@ -225,7 +223,7 @@ def read_clusters(
             " log"
         )
         raise AeronLogError(place, 0, 0, LogCode.NO_LOG, reason)
-    firsts = _firsts(chain.from_iterable(groups))
+    firsts = {path: _first(path) for path in chain.from_iterable(groups)}
     by_member: dict[int, list[Path]] = {}
     for group in groups:
         member_id = _member_of(group, firsts)
@@ -303,27 +301,8 @@ _First: TypeAlias = tuple[ProcessStart | None, ClusterEvent | None]
 """The header and the first cluster event of a file, if it has them."""
 
 
-def _firsts(paths: Iterable[Path]) -> dict[Path, _First]:
-    """Read the beginnings of files.
-
-    Raises
-    ------
-    AeronLogError
-        If files cannot be read. The error names all of them.
-    """
-    found: dict[Path, _First] = {}
-    errors = []
-    for path in paths:
-        try:
-            found[path] = _first(path)
-        except AeronLogError as error:
-            errors.append(error)
-    if errors:
-        raise joined(errors)
-    return found
-
-
 def _first(path: Path) -> _First:
+    """Read the beginning of a file."""
     parser = LogParser()
     header, event = None, None
     for batch in read_records([path], parser):

@@ -12,7 +12,7 @@ file with damaged compressed data is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -36,10 +36,6 @@ class LogCode(str, Enum):
     TOO_LARGE = "TOO_LARGE"
     COMPRESSION_RATIO = "COMPRESSION_RATIO"
     COMPRESSED_DATA = "COMPRESSED_DATA"
-
-
-MAX_FILES: Final = 10
-"""The most files that one message names."""
 
 
 class AeronLogError(Exception):
@@ -68,22 +64,8 @@ class AeronLogError(Exception):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.said} ({self.code.value})"
-
-    @property
-    def said(self) -> str:
-        """The place and the reason."""
         place = ":".join([self.file or "<bytes>", *(str(n) for n in (self.line, self.column) if n)])
-        return f"{place}: {self.reason}"
-
-
-def joined(errors: Sequence[AeronLogError]) -> AeronLogError:
-    """Make one error of the errors of several files: the first one; its reason names the others."""
-    first, *others = errors
-    said = [first.reason, *(f"also {error.said}" for error in others[: MAX_FILES - 1])]
-    if len(errors) > MAX_FILES:
-        said.append(f"and {len(errors) - MAX_FILES} more files")
-    return AeronLogError(first.file, first.line, first.column, first.code, "; ".join(said))
+        return f"{place}: {self.reason} ({self.code.value})"
 
 
 _NAME: Final = re.compile(r"member-([0-9]{1,18})\.log(?:\.([0-9]{1,9}))?(?:\.gz|\.zst)?")
