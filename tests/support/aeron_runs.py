@@ -23,7 +23,7 @@ from canvass.traces.aeron_log.records import AppendPosition, LogRecord
 from canvass.traces.aeron_log.releases import RECEIPTS, LogVocabulary, releases_of
 from canvass.traces.alignment.alignment import Alignment, align
 from canvass.traces.alignment.driven_member import LOST, DrivenMember
-from canvass.traces.alignment.importer import ImportSummary, summarise
+from canvass.traces.alignment.importer import ImportSummary, missing_in, summarise
 from canvass.traces.alignment.member_lines import PRINTED_STEPS, MemberLines, member_lines
 from canvass.traces.alignment.run_events import MemberCounts, RunWriter
 
@@ -134,7 +134,7 @@ def align_logs(logs: ClusterLogs) -> Aligned:
 
     def keep(live: DrivenMember) -> MemberCounts:
         members[live.member_id] = live
-        return MemberCounts(live.windows.trajectory.lines.files)
+        return MemberCounts(live.member_id, live.windows.trajectory.lines.files)
 
     return Aligned(align(logs, keep), members)
 
@@ -164,7 +164,7 @@ def import_records(logs: ClusterLogs, out: Path) -> ImportSummary:
         found = align(logs, run.write)
         releases = releases_of(logs)
         run.finish("records", releases, found.rules.member_count, found.without_steps)
-    return summarise(found, releases, "records", 1)
+    return summarise(found, run, missing_in(found, run.replaced), releases, "records", 1)
 
 
 def times_of(live: DrivenMember) -> list[int]:
@@ -226,8 +226,7 @@ def _steps_not_of_core(found: Aligned, live: DrivenMember) -> Iterator[str]:
     before = live.windows.trajectory.before
     for number, step in enumerate(live.emitted):
         outcome = core_step(found.found.rules, live.member_id, before, step.action, step.given)
-        sends = () if outcome is None else tuple((s.to, s.message) for s in outcome.sends)
-        if outcome is None or outcome.next != step.state or sends != step.sends:
+        if outcome is None or (outcome.next, outcome.sends) != (step.state, step.outcome.sends):
             yield f"member {live.member_id}, step {number}: {step.action}"
         before = step.state
 
@@ -236,10 +235,10 @@ def _receipts_not_sent(
     found: Aligned, live: DrivenMember, reports: Collection[tuple[int, int, int]]
 ) -> Iterator[str]:
     sent = {
-        (i, step.first + place): send
+        (i, step.first + place): (send.to, send.message)
         for i, sender in found.members.items()
         for step in sender.emitted
-        for place, send in enumerate(step.sends)
+        for place, send in enumerate(step.outcome.sends)
     }
     latest: dict[int, int] = {}
     for number, step in enumerate(live.emitted):

@@ -174,7 +174,7 @@ def inferred_sends(live: DrivenMember) -> Counter[tuple[str, Sent]]:
     """The same of what is inferred."""
     sends: Counter[tuple[str, Sent]] = Counter()
     for step in live.emitted:
-        for to, message in step.sends:
+        for to, message in ((send.to, send.message) for send in step.outcome.sends):
             term = getattr(message, "candidate_term_id", getattr(message, "leadership_term_id", ""))
             position = getattr(message, "log_position", "")
             key = (live.member_id, to, str(term), str(position))

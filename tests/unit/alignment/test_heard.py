@@ -61,7 +61,7 @@ def test_an_announcement_counts_nobody_that_is_not_heard_of(path: Path) -> None:
     announcements = [
         (step.given.active, reporters_to(live.member_id, before))
         for live, before, step in steps_of(path)
-        if step.sends
+        if step.outcome.sends
         and before.role is Role.LEADER
         and before.election_state is not ElectionState.CLOSED
         and step.action in TICKS.values()
@@ -78,8 +78,9 @@ def test_a_commit_position_of_an_election_is_sent_to_a_member_that_runs() -> Non
         step.action
         for live, _, step in steps_of(FINDING)
         if live.member_id == 0 and step.state.leadership_term_id == 4
-        for to, m in step.sends
-        if to == 2 and isinstance(m, CommitPosition) and m.log_position == 0
+        for send in step.outcome.sends
+        if send.to == 2 and isinstance(send.message, CommitPosition)
+        if send.message.log_position == 0
     ]
 
     assert sent == ["LeaderReady"] * 3

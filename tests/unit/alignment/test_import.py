@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from random import Random
 
@@ -32,11 +33,6 @@ def verdict_of(logs: Logs, folder: Path) -> tuple[ImportSummary, str]:
     return summary, checked(folder / "run").verdict.value
 
 
-def index_of(lines: list[str], *texts: str) -> int:
-    """The index of the first line that has some texts."""
-    return next(k for k, line in enumerate(lines) if all(text in line for text in texts))
-
-
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_the_events_of_production_are_enough(path: Path, tmp_path: Path) -> None:
     logs = {
@@ -48,25 +44,6 @@ def test_the_events_of_production_are_enough(path: Path, tmp_path: Path) -> None
     assert (summary.outcome, verdict) == ("EXPLAINED", "CONFORMS")
 
 
-def test_a_log_that_is_not_there_makes_the_rest_incomplete(tmp_path: Path) -> None:
-    logs = logs_of(CALM)
-    del logs[0]
-    summary, verdict = verdict_of(logs, tmp_path)
-
-    assert summary.outcome == verdict == "INCOMPLETE"
-    assert "the log of member 0 is not there" in summary.missing
-
-
-def test_a_change_of_the_election_that_is_missing_is_named(tmp_path: Path) -> None:
-    logs = logs_of(CALM)
-    at = index_of(logs[0], "ELECTION_STATE_CHANGE", "FOLLOWER_LOG_INIT -> FOLLOWER_LOG_AWAIT")
-    del logs[0][at]
-    summary, verdict = verdict_of(logs, tmp_path)
-
-    assert summary.outcome == verdict == "INCOMPLETE"
-    assert any("ElectionStateChange" in sentence for sentence in summary.missing)
-
-
 def test_commit_positions_that_another_member_received_are_missed(tmp_path: Path) -> None:
     logs = logs_of(CALM)
     found = [k for k, line in enumerate(logs[0]) if " COMMIT_POSITION " in line]
@@ -75,51 +52,6 @@ def test_commit_positions_that_another_member_received_are_missed(tmp_path: Path
 
     assert summary.outcome == "INCOMPLETE"
     assert any("commit positions" in sentence for sentence in summary.missing)
-
-
-def test_a_false_number_in_a_change_is_contradicted_there(tmp_path: Path) -> None:
-    logs = logs_of(CALM)
-    at = index_of(logs[2], "ELECTION_STATE_CHANGE", "FOLLOWER_REPLAY -> FOLLOWER_LOG_INIT")
-    logs[2][at] = logs[2][at].replace("candidateTermId=0", "candidateTermId=3")
-    summary, verdict = verdict_of(logs, tmp_path)
-
-    assert (summary.outcome, verdict) == ("CONTRADICTED", "DIVERGES")
-    assert summary.contradiction is not None
-    assert (summary.contradiction.member_id, summary.contradiction.line) == (2, at + 1)
-
-
-@pytest.mark.parametrize(
-    ("event", "number", "old", "new"),
-    [
-        ("REQUEST_VOTE", 0, r"candidateTermId=0\b", "candidateTermId=1"),
-        ("COMMIT_POSITION", 30, r"logPosition=(\d+)", r"logPosition=9\1"),
-    ],
-)
-def test_a_false_number_in_a_message_is_contradicted_there(
-    event: str, number: int, old: str, new: str, tmp_path: Path
-) -> None:
-    logs = logs_of(CALM)
-    found = [(i, k) for i in logs for k, line in enumerate(logs[i]) if f" {event} " in line]
-    i, k = found[number]
-    logs[i][k] = re.sub(old, new, logs[i][k])
-    summary, _ = verdict_of(logs, tmp_path)
-
-    assert summary.outcome == "CONTRADICTED"
-    assert summary.contradiction is not None
-    assert (summary.contradiction.member_id, summary.contradiction.line) == (i, k + 1)
-
-
-def test_a_message_that_nobody_sent_is_contradicted_at_its_receipt(tmp_path: Path) -> None:
-    logs = logs_of(CALM)
-    found = [k for k, line in enumerate(logs[0]) if " COMMIT_POSITION " in line]
-    at = found[30]
-    position = logs[0][at].split("logPosition=")[1].split(" ")[0]
-    logs[0][at] = logs[0][at].replace(f"logPosition={position}", "logPosition=99999999")
-    summary, verdict = verdict_of(logs, tmp_path)
-
-    assert (summary.outcome, verdict) == ("CONTRADICTED", "DIVERGES")
-    assert summary.contradiction is not None
-    assert (summary.contradiction.member_id, summary.contradiction.line) == (0, at + 1)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -188,5 +120,6 @@ def test_logs_of_system_tests_conform(test: str, clusters: list[str], tmp_path: 
         checked(run).verdict.value for run in import_clusters([log], tmp_path / "run")
     ] == clusters
     if clusters == ["INCOMPLETE"]:
-        (run,) = import_clusters([log], tmp_path / "expected", expects_replaced=True)
+        (tmp_path / "config.json").write_text('{"expect_disk_replaced": true}')
+        (run,) = import_clusters([Path(shutil.copy(log, tmp_path))], tmp_path / "expected")
         assert checked(run).verdict.value == "CONFORMS"

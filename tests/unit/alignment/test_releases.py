@@ -52,7 +52,7 @@ def test_a_line_shows_a_request_to_terminate_if_it_names_the_request(
     ((step, live),) = requests
     lines = [live.windows.trajectory.lines.records[k] for k in step.lines]
 
-    assert {to for to, _ in step.sends} == {0, 1, 2} - {live.member_id}
+    assert {send.to for send in step.outcome.sends} == {0, 1, 2} - {live.member_id}
     assert [getattr(line, "reason", None) for line in lines] == (
         ["ClusterControl.SHUTDOWN"] if shown else []
     )

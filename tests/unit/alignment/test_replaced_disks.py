@@ -58,6 +58,11 @@ def imported(logs: Logs, folder: Path) -> ImportSummary:
     return import_logs([write_logs(folder / "logs", logs)], folder / "run")
 
 
+def expect(folder: Path) -> None:
+    """Note beside logs that disks may be changed from outside."""
+    (folder / "config.json").write_text('{"expect_disk_replaced": true}')
+
+
 @pytest.mark.parametrize("logs", OUTSIDE, ids=lambda path: path.name)
 def test_a_start_with_less_than_was_there_is_an_event_of_its_own(
     logs: Path, tmp_path: Path
@@ -79,8 +84,11 @@ def test_a_start_with_less_than_was_there_is_an_event_of_its_own(
 
 
 @pytest.mark.parametrize("logs", OUTSIDE, ids=lambda path: path.name)
-def test_it_is_a_remark_if_it_is_expected(logs: Path, tmp_path: Path) -> None:
-    summary = import_logs([logs], tmp_path / "run", expects_replaced=True)
+def test_it_is_a_remark_if_config_json_expects_it(logs: Path, tmp_path: Path) -> None:
+    """So each command that imports logs takes it for a remark."""
+    shutil.copytree(logs, tmp_path / "logs")
+    expect(tmp_path / "logs")
+    summary = import_logs([tmp_path / "logs"], tmp_path / "run")
     result = checked(tmp_path / "run")
 
     assert (summary.outcome, summary.missing) == (EXPLAINED, [])
@@ -88,17 +96,6 @@ def test_it_is_a_remark_if_it_is_expected(logs: Path, tmp_path: Path) -> None:
     assert (result.verdict, result.divergences) == (Verdict.CONFORMS, ())
     assert result.reason == "remark: " + "; ".join(map(str, summary.disk_replaced))
     assert result.not_checked == ()
-
-
-def test_config_json_beside_the_logs_can_expect_it(tmp_path: Path) -> None:
-    """So that each command that imports logs takes it for a remark."""
-    shutil.copytree(EMPTIED, tmp_path / "logs")
-    (tmp_path / "logs" / "config.json").write_text('{"expect_disk_replaced": true}')
-    import_logs([tmp_path / "logs"], tmp_path / "run")
-    result = checked(tmp_path / "run")
-
-    assert result.verdict is Verdict.CONFORMS
-    assert result.reason.startswith("remark: ")
 
 
 def test_a_false_line_elsewhere_is_still_found(tmp_path: Path) -> None:
@@ -121,7 +118,8 @@ def test_a_single_member_finds_another_disk(tmp_path: Path, *, begins: bool) -> 
     first = logs[0][:second]
     logs[0] = logs[0][second:] if begins else [*first, *map(later, first)]
     summary = imported(logs, tmp_path)
-    expected = import_logs([tmp_path / "logs"], tmp_path / "expected", expects_replaced=True)
+    expect(tmp_path / "logs")
+    expected = import_logs([tmp_path / "logs"], tmp_path / "expected")
 
     text = "log position 1248 after 0, log term 0 after -1, candidate term 0 after -1"
     if not begins:

@@ -41,16 +41,15 @@ def broken_by(run: Path) -> set[str]:
     return {one.name for one in found.divergences}
 
 
-def ballots_of(member_id: int, steps: Iterable[Taken | RunStep]) -> Iterator[Ballot]:
+def ballots_of(member_id: int, sends: Iterable[tuple[int, Message]]) -> Iterator[Ballot]:
     """The votes that a member gives and to whom, and the requests for votes; of these not whom it
     asks: a request that nobody received may have been sent or not.
     """
-    for step in steps:
-        for to, message in step.sends:
-            if isinstance(message, Vote):
-                yield member_id, to, message
-            elif isinstance(message, RequestVote):
-                yield member_id, NULL_VALUE, message
+    for to, message in sends:
+        if isinstance(message, Vote):
+            yield member_id, to, message
+        elif isinstance(message, RequestVote):
+            yield member_id, NULL_VALUE, message
 
 
 def opened_terms(steps: Iterable[Taken | RunStep], start: int) -> Iterator[tuple[int, int, int]]:
@@ -73,7 +72,10 @@ def assert_true(found: Aligned, logs: SimulatedLogs) -> None:
         really = logs.steps[i]
 
         assert [*opened_terms(live.emitted, -1)] == [*opened_terms(really, -1)]
-        assert {*ballots_of(i, live.emitted)} <= {*ballots_of(i, really)}
+        sent = [(one.to, one.message) for step in live.emitted for one in step.outcome.sends]
+        assert {*ballots_of(i, sent)} <= {
+            *ballots_of(i, (one for step in really for one in step.sends))
+        }
         assert {step.state.recorded_position for step in live.emitted} <= recorded | written
         assert {step.state.commit_position for step in live.emitted} <= recorded | processed
 

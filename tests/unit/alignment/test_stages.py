@@ -36,12 +36,11 @@ from canvass.traces.aeron_log import records
 from canvass.traces.alignment import repairs
 from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match
 from canvass.traces.alignment.cluster_facts import ClusterFacts, cluster_facts
-from canvass.traces.alignment.driven_cluster import Conflict
 from canvass.traces.alignment.member_lines import member_lines
-from canvass.traces.alignment.possible_steps import PROCESS_END, TICKS, Moves
+from canvass.traces.alignment.possible_steps import Moves
 from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.replay import PathStep, PositionBounds, Replay, Trajectory
-from canvass.traces.alignment.schedule import Schedule
+from canvass.traces.alignment.schedule import Conflict, Schedule
 from canvass.traces.alignment.segment_search import Solution, move_left, with_early_ticks
 from canvass.traces.alignment.send_windows import AFTER, SLOTS, Windows
 from canvass.traces.alignment.unmatched import decide_unmatched
@@ -88,31 +87,6 @@ def test_a_tick_that_changes_nothing_prints_nothing() -> None:
 
     assert outcome.sends
     assert printed_lines("Canvass", before, outcome) == ()
-
-
-def test_each_election_state_has_its_tick() -> None:
-    assert [TICKS[state] for state in list(TICKS)[:2]] == ["ElectionInit", "Canvass"]
-    assert len(TICKS) == 17
-
-
-def test_each_member_is_replayed_alone_to_its_last_line() -> None:
-    for i, lines in lines_of_logs(SAMPLES[0]).items():
-        trajectory = windows()[i].trajectory
-
-        assert trajectory.stopped == len(lines.records)
-        accounted = [index for one in trajectory.steps for index in one.lines]
-        assert accounted == list(range(len(lines.records)))
-
-
-def test_each_step_of_a_replay_is_one_of_the_core() -> None:
-    one = windows()[0]
-    state = one.trajectory.before
-    for taken in one.steps:
-        if taken.action != PROCESS_END:
-            outcome = one.moves.take(state, taken.action, taken.given)
-            assert outcome is not None
-            assert outcome.next == taken.state
-        state = taken.state
 
 
 def test_a_lower_bound_never_exceeds_the_upper_one() -> None:

@@ -19,10 +19,10 @@ from canvass.traces.aeron_log.event_types import Release
 from canvass.traces.aeron_log.records import ElectionStateChange, Line, ProcessStart
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.cluster_facts import ClusterFacts, cluster_facts
-from canvass.traces.alignment.driven_cluster import Channel
 from canvass.traces.alignment.member_lines import MemberLines, wall_times, with_rare_events
 from canvass.traces.alignment.possible_steps import Moves
 from canvass.traces.alignment.printing import logged_lines
+from canvass.traces.alignment.schedule import Channel
 from support.aeron_runs import ALL_EVENTS
 
 RULES = Rules(3)

@@ -26,7 +26,6 @@ from canvass.traces.alignment.completeness import (
     missing_links,
     missing_receipts,
 )
-from canvass.traces.alignment.driven_cluster import SegmentEnd
 from canvass.traces.alignment.driven_member import DrivenMember
 from canvass.traces.alignment.member_lines import (
     PRINTED_STEPS,
@@ -37,8 +36,9 @@ from canvass.traces.alignment.member_lines import (
 )
 from canvass.traces.alignment.replay import Replay
 from canvass.traces.alignment.run_events import MemberCounts
+from canvass.traces.alignment.schedule import SegmentEnd
 from canvass.traces.alignment.segment_search import Segment, Solution, solve
-from canvass.traces.schema import MAX_MEMBERS, DiskReplaced
+from canvass.traces.schema import MAX_MEMBERS
 
 SEGMENT: Final = 16_000
 """The number of lines of a segment, in the log that has the most lines in the segment's time."""
@@ -87,8 +87,6 @@ class Alignment:
         The lines that no step prints. The run ends with the first one.
     stopped
         The lines at which the search reached its limit. The run ends before them.
-    expects_replaced
-        Whether a disk that was changed from outside leaves the outcome as it is.
     """
 
     rules: Rules
@@ -97,12 +95,6 @@ class Alignment:
     gaps: list[str] = field(default_factory=list)
     false_lines: list[LineReason] = field(default_factory=list)
     stopped: list[LineReason] = field(default_factory=list)
-    expects_replaced: bool = False
-
-    @property
-    def disk_replaced(self) -> list[DiskReplaced]:
-        """The disks that were changed from outside."""
-        return [disk for one in self.members.values() for disk in one.replaced]
 
     @property
     def without_steps(self) -> tuple[int, ...]:
@@ -148,8 +140,7 @@ def align(
     """
     highest = _highest_member(logs)
     known = _members_with_elections(logs)
-    enabled = None if events is None else frozenset(events)
-    vocabulary = log_vocabulary(logs, enabled)
+    vocabulary = log_vocabulary(logs, events)
     rules = Rules(highest + 1, revision or vocabulary.release.revision)
     if events is None:
         reached = {state for i in known for state in _reached(logs.members[i])}
@@ -172,7 +163,7 @@ def align(
     found = Alignment(rules, logs, {})
     for i in sorted(logs.members.keys() - {NULL_VALUE, *known}):
         log = logs.members[i]
-        found.members[i] = MemberCounts(tuple(path.name for path in log.files))
+        found.members[i] = MemberCounts(i, tuple(path.name for path in log.files))
         reason = "no line of the log is an ELECTION_STATE_CHANGE: it is not used"
         found.gaps.append(f"{log.files[0]}:1: {reason}")
     aligner = _Aligner(found, facts, readers, effort, write)

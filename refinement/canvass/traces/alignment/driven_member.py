@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
-from canvass.cluster.messages import AppendPosition, CommitPosition, Message
+from canvass.cluster.messages import NULL_VALUE, AppendPosition, CommitPosition, Message
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.possible_steps import TICKS, Move
 from canvass.traces.alignment.replay import UNBOUNDED, PathStep, PositionBounds
@@ -61,70 +60,21 @@ _STREAMED: Final = frozenset(
 """The states in which a follower records its leader's log stream."""
 
 
-class RunStep(Struct):
+class RunStep(PathStep):
     """One step of the run.
 
     Parameters
     ----------
-    action, given, state
-        The step of the core, and the state after it.
-    sends, first
-        The messages that it sends, each with its receiver, and the number of the first message.
+    first
+        The number of the first message that it sends.
     sender, number
         The sender of the message that it receives, and the number of that message; -1 if there is
         none. The number is ``LOST`` if the sender sent the message in missing steps.
-    lines
-        Indexes of the records that the step accounts for.
-    gap
-        Whether lines are missing before it.
-    replaced
-        How the disk with which the member starts differs from the one that it left; empty if it
-        does not.
     """
 
-    action: str
-    given: Input
-    state: Member
-    sends: tuple[tuple[int, Message], ...]
-    first: int
-    sender: int = -1
-    number: int = -1
-    lines: range = range(0)
-    gap: bool = False
-    replaced: str = ""
-
-
-class PositionReport(NamedTuple):
-    """How a leader knows that a member has recorded a position. The least report is the likeliest.
-
-    Parameters
-    ----------
-    overtakes
-        The leader receives it before a canvass position of the same member that the leader has
-        still to answer.
-    is_older
-        Its term is older than that of the leader.
-    is_new
-        The leader has not received it yet.
-    position
-        The position that the member reports.
-    member_id
-        The member.
-    message
-        The report, if the leader has not received it yet.
-    """
-
-    overtakes: bool
-    is_older: bool
-    is_new: bool
-    position: int
-    member_id: int
-    message: Message | None
-
-
-def likeliness(report: PositionReport) -> tuple[object, ...]:
-    """The key that orders reports. It leaves out the message, because messages have no order."""
-    return report[:-1]
+    first: int = 1
+    sender: int = NULL_VALUE
+    number: int = NULL_VALUE
 
 
 def term_of(s: Member) -> int:
@@ -160,7 +110,7 @@ class DrivenMember:
     number
         The number of its next message.
     gap
-        Whether lines are missing before its next step.
+        Why lines must be missing before its next step; empty if none are.
     end
         The index of the step of its trajectory before which it stops.
     skips
@@ -177,7 +127,7 @@ class DrivenMember:
     published: dict[int, int] = field(default_factory=dict)
     received: int = 0
     number: int = 1
-    gap: bool = False
+    gap: str = ""
     end: int = UNBOUNDED
     skips: bool = False
     dropped: int = 0
@@ -217,20 +167,15 @@ class DrivenMember:
 
         ``sender`` and ``number`` are those of the message that the step receives.
         """
-        outcome, lines = step.outcome, step.lines
-        sends: tuple[tuple[int, Message], ...] = ()
-        if outcome.effects:
-            sends = tuple([(send.to, send.message) for send in outcome.sends])
-        before, s, first = self.state, outcome.next, self.number
-        gap = self.gap or bool(step.gap)
-        if sends or lines or gap or s is not before:
-            self.gap = False
-            self.emitted.append(
-                RunStep(
-                    *(step.action, step.given, s, sends, first, sender, number, lines, gap),
-                    step.replaced,
-                )
-            )
+        outcome, first = step.outcome, self.number
+        before, s, gap = self.state, outcome.next, step.gap or self.gap
+        sends = outcome.sends
+        if sends or step.lines or gap or s is not before:
+            self.gap = ""
+            taken = RunStep(step.action, step.given, outcome, step.lines, gap)
+            taken.replaced = step.replaced
+            taken.first, taken.sender, taken.number = first, sender, number
+            self.emitted.append(taken)
         self.state = s
         if s.role is Role.LEADER and s is not before and s.publication_position >= 0:
             term = term_of(s)
@@ -238,8 +183,8 @@ class DrivenMember:
             self.published[term] = max(known, s.publication_position)
         if sends:
             self.number += len(sends)
-            for place, (to, message) in enumerate(sends, first):
-                self.on_send(self.member_id, to, message, place)
+            for place, send in enumerate(sends, first):
+                self.on_send(self.member_id, send.to, send.message, place)
 
     def record_own(self, recorded: int) -> list[PathStep] | None:
         """The steps by which a leader writes and records up to a position; None if impossible."""

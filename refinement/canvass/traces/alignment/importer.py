@@ -26,7 +26,7 @@ from canvass.traces.aeron_log.records import TruncatedLine
 from canvass.traces.aeron_log.releases import LogReleases, releases_of
 from canvass.traces.alignment.alignment import Alignment, ImportFault, LineReason, align
 from canvass.traces.alignment.driven_member import DrivenMember
-from canvass.traces.alignment.run_events import MemberCounts, RunWriter, Share, add_up
+from canvass.traces.alignment.run_events import MemberCounts, RunWriter, Share
 from canvass.traces.schema import DiskReplaced
 from canvass.traces.streams import written_aside
 
@@ -60,7 +60,6 @@ def import_clusters(
     events: Collection[str] | None = None,
     revision: str = "",
     members: int = 0,
-    expects_replaced: bool = False,
     say: Callable[[str], object] = lambda _: None,
 ) -> dict[Path, ImportSummary]:
     """Import logs into a new folder, which appears only when it is complete.
@@ -78,9 +77,6 @@ def import_clusters(
         As for `align`.
     members
         The number of members; by default that of ``config.json`` beside the logs, or in the lines.
-    expects_replaced
-        Whether a disk that was changed from outside leaves the outcome as it is. ``config.json``
-        beside the logs can say so, too.
     say
         Called with a short description of each stage when it begins, and with the number of lines
         that are matched whenever steps of a member have been written. If a log is read in segments,
@@ -108,11 +104,10 @@ def import_clusters(
     try:
         clusters = read_clusters(paths, say=say, kept=KEPT_LINES, count=members)
         beside = noted_beside(next(iter(clusters[0].members.values())).files[0])
-        expects_replaced = expects_replaced or beside.expect_disk_replaced
         several = len(clusters) > 1
         names = [f"{out.name}~{k}" if several else "" for k in range(1, len(clusters) + 1)]
         with written_aside(out) as folder:
-            options = effort, events, revision, expects_replaced, say
+            options = effort, events, revision, beside.expect_disk_replaced, say
             return {
                 out / name: _import(logs, folder / name, out / name, *options)
                 for name, logs in zip(names, clusters, strict=True)
@@ -148,10 +143,10 @@ def _import(
             return counts
 
         found = align(logs, write, effort=effort, events=events, revision=releases.revision)
-        found.expects_replaced = expects_replaced
+        missing = missing_in(found, [] if expects_replaced else run.replaced)
         count = found.rules.member_count
-        run.finish(run_id, releases, count, found.without_steps, _lacks(found))
-    return summarise(found, releases, run_id, time.perf_counter() - begun)
+        run.finish(run_id, releases, count, found.without_steps, _lacks(found, missing))
+    return summarise(found, run, missing, releases, run_id, time.perf_counter() - begun)
 
 
 RUN_ID_LENGTH: Final = 64
@@ -184,26 +179,6 @@ CONTRADICTED: Final = "CONTRADICTED"
 """The run ends with a line that no step of the spec prints."""
 
 
-class MemberSummary(Struct, rename=wire_name):
-    """The counts of one member's log and run."""
-
-    member_id: int
-    files: tuple[str, ...]
-    lines: int
-    """Lines of the cluster component."""
-    accounted: int
-    """Lines of the cluster component that the run accounts for."""
-    steps: int
-    observed: int
-    """Steps that lines show."""
-    inferred: int
-    """Steps that no line shows."""
-    sends: int
-    """Messages sent."""
-    received_sends: int
-    """Messages sent that a member has received."""
-
-
 class ImportSummary(Struct, rename=wire_name):
     """The result of an import."""
 
@@ -212,7 +187,7 @@ class ImportSummary(Struct, rename=wire_name):
     member_count: int
     releases: LogReleases
     """The releases that wrote the logs, and the revision of the spec."""
-    members: list[MemberSummary]
+    members: list[MemberCounts]
     events: dict[str, int]
     """Lines for each event of the cluster component."""
     unknown_events: dict[str, int]
@@ -237,45 +212,40 @@ class ImportSummary(Struct, rename=wire_name):
 
 
 def summarise(
-    found: Alignment, releases: LogReleases, run_id: str, seconds: float
+    found: Alignment,
+    run: RunWriter,
+    missing: list[str],
+    releases: LogReleases,
+    run_id: str,
+    seconds: float,
 ) -> ImportSummary:
-    """Summarise an alignment that took some seconds."""
-    counts = [log.counts for log in found.logs.members.values()]
+    """Summarise an alignment that took some seconds, and the run that was written of it."""
+    logs = found.logs.members
+    counts = [log.counts for log in logs.values()]
     events = sum((Counter(one.events) for one in counts), Counter[str]())
     unknown = sum((Counter(one.unknown_events) for one in counts), Counter[str]())
-    fields: Counter[str] = Counter()
-    missing = _missing(found)
-    members = []
-    for member_id, log in found.logs.members.items():
-        fields.update(log.unknown_fields)
-        if member_id in found.members:
-            one, lines = found.members[member_id], sum(log.counts.events.values())
-            own = (one.files, lines, one.accounted, one.steps, one.observed)
-            rest = (one.steps - one.observed, one.sends, one.received)
-            members.append(MemberSummary(member_id, *own, *rest))
+    fields = sum((Counter(log.unknown_fields) for log in logs.values()), Counter[str]())
+    members = [found.members[i] for i in logs if i in found.members]
+    for one in members:
+        one.lines = sum(logs[one.member_id].counts.events.values())
     contradiction = next(iter(found.false_lines), None)
     outcome = CONTRADICTED if contradiction else INCOMPLETE if missing else EXPLAINED
-    total, several = sum(one.lines for one in members), found.members.values()
+    total = sum(one.lines for one in members)
     counted = [dict(sorted(one.items())) for one in (events, unknown, fields)]
-    shares = {
-        "steps": add_up(Share(one.observed, one.steps) for one in several),
-        "messages": add_up(Share(one.shown.sends, one.sends) for one in several),
-        "positions": add_up(one.shown.positions for one in several),
-    }
     return ImportSummary(
         *(outcome, run_id, found.rules.member_count, releases, members),
         *(counted[0], counted[1], counted[2], sum(one.foreign for one in counts)),
         list(found.logs.ignored),
         missing,
-        found.disk_replaced,
+        run.replaced,
         *(contradiction, next(iter(found.stopped), None), round(seconds, 3)),
-        *(round(total / seconds) if seconds else 0, shares),
+        *(round(total / seconds) if seconds else 0, run.shares()),
     )
 
 
-def _missing(found: Alignment) -> list[str]:
-    """A sentence for each gap, missing log, unexpected disk and place where the search stopped."""
-    missing = [] if found.expects_replaced else [str(one) for one in found.disk_replaced]
+def missing_in(found: Alignment, replaced: Sequence[DiskReplaced]) -> list[str]:
+    """A sentence for each unexpected disk, missing log, gap and place where the search stopped."""
+    missing = [str(one) for one in replaced]
     missing += [f"the log of member {k} is not there" for k in found.logs.missing]
     for member_id, log in found.logs.members.items():
         missing += _unread(member_id, log)
@@ -286,9 +256,9 @@ def _missing(found: Alignment) -> list[str]:
     ]
 
 
-def _lacks(found: Alignment) -> list[str]:
+def _lacks(found: Alignment, missing: list[str]) -> list[str]:
     """The sentences that the run keeps: the false line with which it ends, and what is missing."""
-    missing = [f"no step explains {one}" for one in found.false_lines[:1]] + _missing(found)
+    missing = [f"no step explains {one}" for one in found.false_lines[:1]] + missing
     more = len(missing) - MAX_KEPT
     return missing[:MAX_KEPT] + ([f"and {more:,} more"] if more > 0 else [])
 

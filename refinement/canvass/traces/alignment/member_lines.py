@@ -377,19 +377,13 @@ class LineReader:
 
     def drop(self, count: int) -> None:
         """Drop the first ``count`` records, and the other lines up to there."""
-        one = self.lines
         self._snapshot -= count
         self._request -= count
-        self.lines = MemberLines(
-            one.member_id,
-            one.files,
-            one.records[count:],
-            one.messages[count:],
-            one.vocabulary,
-            [(index - count, record) for index, record in one.beside if index > count],
-            {index - count: at for index, at in one.acknowledged.items() if index >= count},
-            one.times[count:],
-        )
+        one = self.lines
+        del one.records[:count], one.messages[:count], one.times[:count]
+        one.beside = [(index - count, record) for index, record in one.beside if index > count]
+        later = one.acknowledged.items()
+        one.acknowledged = {index - count: at for index, at in later if index >= count}
 
 
 def member_lines(log: MemberLog, vocabulary: LogVocabulary) -> MemberLines:

@@ -7,7 +7,7 @@ message has its own line, which comes before the lines that the step prints.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from canvass.cluster.effects import Outcome, TruncateLog
@@ -39,33 +39,30 @@ class PrintedLine:
     kind
         The class of its record.
     values
-        The values of the fields that the step determines, by name.
-    append_bounds
-        The smallest and the largest append position of a `NewElection`. They differ because the
-        archive goes on recording between this line and the step.
+        The values of the fields that the step determines, by name. The append position of a
+        `NewElection` has a range of values, because the archive goes on recording between this line
+        and the step.
     shows
         A test whether a change of the module's state shows the step.
     """
 
     kind: type[ClusterEvent]
     values: dict[str, Any]
-    append_bounds: tuple[int, int] | None = None
     shows: Callable[[Line], bool] | None = None
 
     def agrees(self, record: Line) -> bool:
         """Whether a line of a log has these values."""
-        if not self._is_alike(record) or not self._is_within_bounds(record):
+        if not self._is_alike(record):
             return False
         if self.shows is not None:
             return self.shows(record)
-        return all(getattr(record, name) == value for name, value in self.values.items())
+        return all(_has(record, name, value) for name, value in self.values.items())
 
     def differing(self, record: Line) -> int:
         """The number of fields in which a line of the same kind differs; 0 for other kinds."""
         if not self._is_alike(record) or self.shows is not None:
             return 0
-        others = [name for name, value in self.values.items() if getattr(record, name) != value]
-        return len(others) + (not self._is_within_bounds(record))
+        return sum(not _has(record, name, value) for name, value in self.values.items())
 
     def _is_alike(self, record: Line) -> bool:
         """Whether a line is of the same kind.
@@ -75,11 +72,11 @@ class PrintedLine:
         starts = self.values.get("reason") == NODE_STARTED
         return type(record) is self.kind and starts == is_start(record)
 
-    def _is_within_bounds(self, record: Line) -> bool:
-        if self.append_bounds is None or not isinstance(record, NewElection):
-            return True
-        least, greatest = self.append_bounds
-        return least <= record.append_position <= greatest
+
+def _has(record: Line, name: str, value: object) -> bool:
+    """Whether a field of a line has a value, or one of a range of values."""
+    own: object = getattr(record, name)
+    return own in value if isinstance(value, range) else own == value
 
 
 def _state_change(before: Member, variables: Member, after: Member, old: str) -> PrintedLine:
@@ -141,7 +138,9 @@ def logged_lines(
     if not vocabulary.prints_change_before_role or begins:
         return lines
     if outcome.next.election_state is ElectionState.CANVASS:
-        lines = [_with_leader(line, s.leader_member_id) for line in lines]
+        for line in lines:
+            if line.kind is records.ElectionStateChange:
+                line.values["leader_member_id"] = s.leader_member_id
     return sorted(lines, key=lambda line: line.kind is records.RoleChange)
 
 
@@ -161,12 +160,6 @@ def count_logged(lines: MemberLines, printed: list[PrintedLine], k: int) -> int:
             return index - k
         return -1
     return len(printed)
-
-
-def _with_leader(line: PrintedLine, leader: int) -> PrintedLine:
-    if line.kind is not records.ElectionStateChange:
-        return line
-    return replace(line, values={**line.values, "leader_member_id": leader})
 
 
 def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine, ...]:
@@ -193,7 +186,8 @@ def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine
             begun["reason"] = NODE_STARTED
         # Nothing is recorded while a process starts.
         least = n.append_position if started else 0
-        lines.append(PrintedLine(NewElection, begun, (least, n.append_position)))
+        begun["append_position"] = range(least, n.append_position + 1)
+        lines.append(PrintedLine(NewElection, begun))
         lines += _role_change(role, n.role)
         lines.append(_state_change(s, n, n, _INIT.value))
         return tuple(lines)

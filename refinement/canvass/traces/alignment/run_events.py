@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -58,15 +57,6 @@ class Share(Struct, rename=wire_name):
 
     observed: int = 0
     total: int = 0
-
-
-def add_up(shares: Iterable[Share]) -> Share:
-    """Add up the shares of several members."""
-    found = Share()
-    for one in shares:
-        found.observed += one.observed
-        found.total += one.total
-    return found
 
 
 def positions_of(shown: Line | Message) -> tuple[int, ...]:
@@ -122,43 +112,33 @@ _ACTIONS: Final = {action.value: action for action in Action}
 _BATCH: Final = 64
 
 
-@dataclass(slots=True)
-class MemberCounts:
-    """The counts of one member in the run.
+class MemberCounts(Struct, rename=wire_name):
+    """The counts of one member's log and run."""
 
-    Parameters
-    ----------
-    files
-        The files of its log.
-    steps, observed, sends
-        The number of its events, of its events that lines show, and of the messages that it sent.
-    accounted
-        The number of lines of its log that the run accounts for.
-    received
-        The number of its messages that others have received.
-    shown
-        The counts of its positions and messages that lines show.
-    replaced
-        The starts with another disk than the member left.
-    """
-
+    member_id: int
     files: tuple[str, ...]
+    lines: int = 0
+    """Lines of the cluster component."""
+    accounted: int = 0
+    """Lines of the cluster component that the run accounts for."""
     steps: int = 0
     observed: int = 0
+    """Steps that lines show."""
+    inferred: int = 0
+    """Steps that no line shows."""
     sends: int = 0
-    accounted: int = 0
-    received: int = 0
-    shown: ObservedMember = field(default_factory=ObservedMember)
-    replaced: list[DiskReplaced] = field(default_factory=list)
+    """Messages sent."""
+    received_sends: int = 0
+    """Messages sent that a member has received."""
 
 
 class _MemberEvents:
     """The events of one member, segment after segment."""
 
-    def __init__(self, live: DrivenMember, shown: ObservedMember) -> None:
-        self.counts = MemberCounts(live.windows.trajectory.lines.files, shown=shown)
+    def __init__(self, live: DrivenMember) -> None:
+        self.counts = MemberCounts(live.member_id, live.windows.trajectory.lines.files)
         self.closings: list[Closing] = []
-        self._member_id = live.member_id
+        self.replaced: list[DiskReplaced] = []
         self._number = -1
         lines = live.windows.trajectory.lines
         self._latest = lines.records[0].time_ns if lines.records else 0
@@ -168,7 +148,8 @@ class _MemberEvents:
         counts, emitted = self.counts, live.emitted
         counts.steps += len(emitted)
         counts.observed += sum(bool(step.lines) for step in emitted)
-        counts.sends += sum(len(step.sends) for step in emitted)
+        counts.inferred = counts.steps - counts.observed
+        counts.sends += sum(len(step.outcome.sends) for step in emitted)
         counts.accounted += sum(len(step.lines) for step in emitted)
         taken = emitted[:-1] if live.skips else emitted
         reached = max(live.dropped, *(step.lines.stop for step in taken), 0)
@@ -183,19 +164,17 @@ class _MemberEvents:
             for record in passed
             if isinstance(record, StateChange) and record.new_state == "CLOSED"
         ]
-        counts.received = live.received
+        counts.received_sends = live.received
 
     def events(self, live: DrivenMember) -> Iterator[Event]:
         """The events of a segment in order. Where lines are missing, a step number is skipped."""
-        lines, i = live.windows.trajectory.lines, self._member_id
+        lines, i = live.windows.trajectory.lines, live.member_id
         for step in live.emitted:
             self._number += 2 if step.gap else 1
             if step.lines:
                 self._latest = max(self._latest, lines.records[step.lines.stop - 1].time_ns)
-            sends: tuple[Send, ...] = ()
-            if step.sends:
-                several = enumerate(step.sends, step.first)
-                sends = tuple([Send(to, f"{i}:{k}", m) for k, (to, m) in several])
+            several = enumerate(step.outcome.sends, step.first)
+            sends = tuple([Send(one.to, f"{i}:{k}", one.message) for k, one in several])
             source = None
             if step.lines:
                 records = [lines.records[index] for index in step.lines]
@@ -203,7 +182,7 @@ class _MemberEvents:
                 if step.replaced:
                     place = file, records[0].line
                     found = DiskReplaced(i, self._number, step.replaced, *place)
-                    self.counts.replaced.append(found)
+                    self.replaced.append(found)
                 source = Source(
                     file,
                     tuple(record.line for record in records),
@@ -263,17 +242,35 @@ class RunWriter:
         self._shown: defaultdict[int, ObservedMember] = defaultdict(ObservedMember)
         self._files: dict[int, BinaryIO] = {}
 
+    @property
+    def replaced(self) -> list[DiskReplaced]:
+        """The starts with another disk than the member left."""
+        return [own for one in self._members.values() for own in one.replaced]
+
+    def shares(self) -> dict[str, Share]:
+        """The shares of steps, sent messages and reached positions that lines show."""
+        counts = [one.counts for one in self._members.values()]
+        shown = self._shown.values()
+        positions = [one.positions for one in shown]
+        return {
+            "steps": Share(sum(one.observed for one in counts), sum(one.steps for one in counts)),
+            "messages": Share(sum(one.sends for one in shown), sum(one.sends for one in counts)),
+            "positions": Share(
+                sum(one.observed for one in positions), sum(one.total for one in positions)
+            ),
+        }
+
     def write(self, live: DrivenMember) -> MemberCounts:
         """Write a member's steps in a segment, and return its counts in the whole run so far."""
         i = live.member_id
         if i not in self._members:
             self._out.mkdir(parents=True, exist_ok=True)
-            self._members[i] = _MemberEvents(live, self._shown[i])
+            self._members[i] = _MemberEvents(live)
             # The values come from the core and from parsed lines, so they are not checked again.
             self._files[i] = open_stream(self._out / f"member-{i}.ndjson")
         member = self._members[i]
         states = (step.state for step in live.emitted)
-        member.counts.shown.reach(live.windows.trajectory.before, states)
+        self._shown[i].reach(live.windows.trajectory.before, states)
         events = member.events(live)
         while batch := list(islice(events, _BATCH)):
             self._files[i].write(encode_lines(batch))
@@ -316,7 +313,7 @@ class RunWriter:
         noted = {
             CLOSINGS: {str(i): one.closings for i, one in self._members.items() if one.closings},
             MISSING: list(missing),
-            DISK_REPLACED: [own for one in self._members.values() for own in one.counts.replaced],
+            DISK_REPLACED: self.replaced,
         }
         source |= {name: value for name, value in noted.items() if value}
         run = Run(

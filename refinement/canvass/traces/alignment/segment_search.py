@@ -20,13 +20,12 @@ from canvass.cluster.effects import Outcome
 from canvass.cluster.member import NO_INPUT, ElectionState, Member
 from canvass.cluster.messages import Message
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
-from canvass.traces.alignment.driven_cluster import Conflict, SegmentEnd
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.possible_steps import ASSUME_COMMIT, PROCESS_END, RESUME, TICKS, Moves
 from canvass.traces.alignment.printing import count_logged, logged_lines, printed_lines
 from canvass.traces.alignment.repairs import Repairs
 from canvass.traces.alignment.replay import PathStep, Replay, Trajectory
-from canvass.traces.alignment.schedule import Schedule
+from canvass.traces.alignment.schedule import Conflict, Schedule, SegmentEnd
 from canvass.traces.alignment.send_windows import Windows
 from canvass.traces.alignment.unmatched import (
     decide_near_gaps,

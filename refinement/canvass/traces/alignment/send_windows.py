@@ -105,12 +105,6 @@ _PHASE: Final = attrgetter(
 """The phase of a member: its states and role, its terms, and the end of its replay."""
 
 
-_REPORTS: Final = attrgetter(
-    "module_state", "role", "module_leadership_term_id", "leader_member_id"
-)
-"""The fields that decide what a closed member reports, apart from the position."""
-
-
 def positions_in(m: Message) -> list[int]:
     """The positions that a message contains."""
     names = ("log_position", "commit_position")
@@ -192,7 +186,6 @@ class Windows:
         self._sent = moves.sent[self.silent_messages, trusts_lines]
         self._numbers = [moves.number_of(step.state) for step in self.steps]
         self._greatest: dict[int, int] = {}
-        self._reported: dict[tuple[object, ...], tuple[int, int, int, int] | None] = {}
         self._likely: dict[frozenset[int], list[frozenset[int]]] = {}
 
     def likely(self, s: Member) -> list[frozenset[int]]:
@@ -239,8 +232,6 @@ class Windows:
             return False
         s = step.outcome.next
         if s.election_state is _CLOSED:
-            if type(m) is AppendPosition:
-                return self._reports(t, s, to, m)
             if type(m) is CommitPosition:
                 leads = leads_closed(s, m.leadership_term_id)
                 return leads and self._commits(t, s, m.log_position)
@@ -328,10 +319,7 @@ class Windows:
                     yield replace(given, active=active)
             return
         due = replace(given, interval=True, commit_interval=True)
-        if before.role is not Role.LEADER:
-            yield due
-            return
-        for active in self.active_sets:
+        for active in self.active_sets if before.role is Role.LEADER else [due.active]:
             yield replace(due, active=active)
 
     def _sent_after(self, t: int, to: int, m: Message) -> dict[tuple[int, Message], int]:
@@ -370,28 +358,6 @@ class Windows:
         elif isinstance(m, StopCatchup) and "AppendPosition" in silent_messages:
             j = m.follower_member_id
             yield receive(AppendPosition(m.leadership_term_id, UNBOUNDED, j, CATCHUP_FLAG))
-
-    def _reports(self, t: int, s: Member, to: int, m: AppendPosition) -> bool:
-        """Whether a closed member can have sent a report after step ``t``."""
-        position = m.log_position
-        low = s.recorded_position
-        if position != low and not low < position <= self.bounds[t].recorded_position:
-            return False
-        key = _REPORTS(s)
-        if key not in self._reported:
-            self._reported[key] = self._report(s)
-        return self._reported[key] == (to, m.leadership_term_id, m.follower_member_id, m.flags)
-
-    def _report(self, s: Member) -> tuple[int, int, int, int] | None:
-        """Receiver, term, member and flags of a closed member's report: all but the position."""
-        recorded = replace(s, recorded_position=UNBOUNDED)
-        for action, given in self.sending(recorded, AppendPosition):
-            outcome = self.moves.take(recorded, action, given)
-            for send in outcome.sends if outcome is not None else ():
-                m = send.message
-                if isinstance(m, AppendPosition) and m.log_position == UNBOUNDED:
-                    return send.to, m.leadership_term_id, m.follower_member_id, m.flags
-        return None
 
     def _commits(self, t: int, s: Member, position: int) -> bool:
         """Whether a closed leader can have sent a commit position after step ``t``."""
