@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, ProcessStart
+from canvass.traces.aeron_log.records import ProcessStart
 from support.aeron_runs import FINDING, MORE_RELEASES, RELEASES, captures, read_cluster
 
 SAMPLES = Path(__file__).resolve().parents[3] / "samples" / "aeron"
@@ -59,28 +59,3 @@ def test_every_cluster_line_becomes_a_record(run: Path) -> None:
     assert sum(isinstance(record, ProcessStart) for record in records) == sum(
         one.headers for one in counts
     )
-
-
-@pytest.mark.parametrize("run", RUNS)
-def test_election_states_follow_each_other_within_a_life(run: Path) -> None:
-    """Each change starts where the last one ended: no line is lost or out of order."""
-    for log in read_cluster([run]).members.values():
-        state = None
-        for record in log.records:
-            if isinstance(record, ProcessStart):
-                state = None
-            elif isinstance(record, ElectionStateChange):
-                assert record.old_state == (state or "INIT")
-                state = None if record.new_state == "CLOSED" else record.new_state
-
-
-def test_the_shipped_clean_start_reads_as_what_happened() -> None:
-    logs = read_cluster([SAMPLES / "a-clean-startup"])
-    events = [r for r in logs.members[1].records if isinstance(r, ClusterEvent)]
-    states = [r.new_state for r in events if isinstance(r, ElectionStateChange)]
-
-    assert states == [
-        *("CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "LEADER_LOG_REPLICATION", "LEADER_REPLAY"),
-        *("LEADER_INIT", "LEADER_READY", "CLOSED"),
-    ]
-    assert {r.member_id for r in events} == {1}

@@ -8,13 +8,10 @@ from time import thread_time
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from canvass.traces.aeron_log.line import shown
 from canvass.traces.aeron_log.parser import JOINED_LINES, PROBE_LINES
 from canvass.traces.aeron_log.records import (
-    ClusterEvent,
     CommitPosition,
     DamagedLine,
     LogRecord,
@@ -25,7 +22,6 @@ from canvass.traces.aeron_log.records import (
 from canvass.traces.aeron_log.source import AeronLogError, LogCode
 from canvass.traces.schema import MAX_LINE_BYTES
 from support.aeron_lines import HEADER, STARTED, commit, read, text
-from support.examples import examples
 
 CAPTURED = Path(__file__).with_name("lines-1.52.log").read_text().splitlines()
 NEXT_HEADER = HEADER.replace("[100.", "[200.").replace("10:20:30.123", "10:22:10.123")
@@ -330,68 +326,6 @@ def test_an_empty_file_has_no_records() -> None:
 def test_the_message_of_an_error_holds_no_control_characters() -> None:
     assert shown("\x1b[31mred\x00é") == r"'\x1b[31mred\x00\xe9'"
     assert len(shown("x" * 10_000)) < 200
-
-
-def outcome(data: bytes, pieces: int) -> object:
-    try:
-        records, parser = read(data, pieces=pieces)
-    except AeronLogError as error:
-        return (error.file, error.line, error.column, error.code, error.reason)
-    return records, parser.counts, parser.unknown_fields
-
-
-ALPHABET = st.sampled_from([*b'0123456789-="[]:. \n\r\0aZ>', 0xC3, 0xFF])
-
-
-@st.composite
-def spoilt_logs(draw: st.DrawFn) -> bytes:
-    """Real lines, some of them cut, glued, changed or replaced."""
-    pool = [*CAPTURED, HEADER, NEXT_HEADER, STARTED, commit(64)]
-    data = bytearray()
-    for line in draw(st.lists(st.sampled_from(pool), max_size=12)):
-        data += line.encode() + draw(st.sampled_from([b"\n"] * 6 + [b"", b"\r\n"]))
-    for _ in range(draw(st.integers(0, 6))):
-        if not data:
-            break
-        at = draw(st.integers(0, len(data) - 1))
-        change = draw(st.integers(0, 2))
-        if change == 0:
-            del data[at : at + draw(st.integers(1, 80))]
-        elif change == 1:
-            data[at] = draw(ALPHABET)
-        else:
-            data[at:at] = bytes(draw(st.lists(ALPHABET, max_size=20)))
-    return bytes(data)
-
-
-@examples(300)
-@given(spoilt_logs(), st.integers(1, 200))
-def test_spoilt_logs_parse_or_raise_the_one_error_however_they_are_cut(
-    data: bytes, pieces: int
-) -> None:
-    assert outcome(data, 0) == outcome(data, pieces)
-
-
-@examples(300)
-@given(st.binary(max_size=2000), st.integers(1, 50))
-def test_any_bytes_parse_or_raise_the_one_error(data: bytes, pieces: int) -> None:
-    assert outcome(data, 0) == outcome(data, pieces)
-
-
-@examples(200)
-@given(spoilt_logs())
-def test_every_line_is_accounted_for(data: bytes) -> None:
-    try:
-        records, parser = read(data)
-    except AeronLogError:
-        return
-    lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-    counted = parser.counts.lines
-    glued = sum(isinstance(r, TruncatedLine) and "goes over" in r.reason for r in records)
-    events = sum(parser.counts.events.values())
-
-    assert counted - glued == lines
-    assert events == sum(isinstance(record, ClusterEvent) for record in records)
 
 
 def stamp(line: str) -> float:

@@ -14,7 +14,6 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from canvass.conformance.findings import Verdict
-from canvass.traces.aeron_log.source import AeronLogError, LogCode
 from canvass.traces.alignment.importer import EXPLAINED, INCOMPLETE, import_logs
 from support.aeron_hostile_clusters import Files, write_files
 from support.aeron_runs import SAMPLES, captures, lines_of
@@ -26,13 +25,6 @@ def files_of(path: Path) -> Files:
         f"member-{member_id}.log": ("\n".join(lines_of(path, member_id)) + "\n").encode()
         for member_id in range(3)
     }
-
-
-def test_ends_of_lines_as_windows_writes_them_change_nothing(tmp_path: Path) -> None:
-    files = {name: data.replace(b"\n", b"\r\n") for name, data in files_of(SAMPLES[0]).items()}
-    summary = import_logs([write_files(tmp_path / "logs", files)], tmp_path / "run")
-
-    assert summary.outcome == EXPLAINED
 
 
 @pytest.mark.night
@@ -52,31 +44,6 @@ def test_a_host_with_another_clock_contradicts_nothing(
 
     assert summary.outcome in (EXPLAINED, INCOMPLETE), summary.contradiction
     assert verdict.verdict is not Verdict.DIVERGES, verdict
-
-
-@pytest.mark.parametrize("copied", [1, 2], ids=["the file", "its first half"])
-def test_a_log_and_a_copy_of_it_are_refused(copied: int, tmp_path: Path) -> None:
-    """Read one after the other, they would show a member that starts again without its disk."""
-    files = files_of(SAMPLES[0])
-    log = files["member-0.log"]
-    files["member-0.log.1"] = log[: len(log) // copied]
-    folder = write_files(tmp_path / "logs", files)
-
-    with pytest.raises(AeronLogError) as caught:
-        import_logs([folder], tmp_path / "run")
-    assert caught.value.code is LogCode.DUPLICATE_LOG
-
-
-@pytest.mark.parametrize("name", ["member-0.log", "member-0.log.1"])
-def test_lines_that_are_there_twice_are_named(name: str, tmp_path: Path) -> None:
-    files = files_of(SAMPLES[0])
-    lines = files["member-0.log"].splitlines(keepends=True)
-    files[name] = files.get(name, b"") + b"".join(lines[-20:])
-    summary = import_logs([write_files(tmp_path / "logs", files)], tmp_path / "run")
-    first = len(lines) + 1 if name == "member-0.log" else 1
-
-    assert summary.outcome == INCOMPLETE, summary.contradiction
-    assert f"/{name}:{first}:1: older than the line before it" in summary.missing[0]
 
 
 LOST = 60

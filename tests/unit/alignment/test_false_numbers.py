@@ -41,6 +41,8 @@ def said_of(logs: dict[int, list[str]], folder: Path) -> ImportSummary:
     ("name", "member_id", "line", "field", "value"),
     [
         ("a-clean-startup", 1, 27, "catchupPosition", 1824),
+        ("a-clean-startup", 2, 23, "candidateTermId", 3),
+        ("a-clean-startup", 0, 15, "candidateTermId", 1),
         pytest.param("a-clean-startup", 0, 31, "leadershipTermId", -1, id="an entry of no term"),
         pytest.param("a-clean-startup", 0, 31, "logPosition", 1856, id="an entry too long"),
         pytest.param("b-leader-killed", 1, 196, "commitPosition", 30976, id="beyond the log"),
