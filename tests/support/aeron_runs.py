@@ -186,6 +186,12 @@ def lines_of(path: Path, member_id: int) -> tuple[str, ...]:
         return tuple(file.read().splitlines())
 
 
+def lines_by_member(path: Path) -> dict[int, list[str]]:
+    """The lines of each member's log in a folder."""
+    count = len(list(path.glob("member-*.log.gz")))
+    return {i: list(lines_of(path, i)) for i in range(count)}
+
+
 def write_logs(folder: Path, logs: Mapping[int, list[str]]) -> Path:
     """Write logs in a folder as a cluster does."""
     folder.mkdir(parents=True)

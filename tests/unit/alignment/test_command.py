@@ -11,7 +11,7 @@ import pytest
 from canvass.cli.main import run
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.alignment.run_events import RunWriter
-from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
+from support.aeron_runs import SAMPLES, captures, lines_by_member, lines_of, write_logs
 
 CAPTURE = captures()[0]
 
@@ -43,7 +43,7 @@ def test_the_release_and_the_revision_are_named(
 
 
 def test_a_rolling_upgrade_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    logs = {i: list(lines_of(CAPTURE, i)) for i in range(3)}
+    logs = lines_by_member(CAPTURE)
     logs[0] = [
         line.replace("CLUSTER: version=1.52.2", "CLUSTER: version=1.49.3") for line in logs[0]
     ]
@@ -73,7 +73,7 @@ def test_a_missing_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_a_line_that_cannot_be_read_is_named_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    logs = {member_id: list(lines_of(CAPTURE, member_id)) for member_id in range(3)}
+    logs = lines_by_member(CAPTURE)
     place = next(k for k, line in enumerate(logs[1]) if " VOTE " in line)
     logs[1][place] = re.sub(r"logPosition=\d+", "logPosition=99999999999999999999", logs[1][place])
     folder = write_logs(tmp_path / "logs", logs)
@@ -95,7 +95,7 @@ def test_a_line_that_cannot_be_read_is_named_with_the_reason(
 def test_of_many_lines_that_are_missing_some_are_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    logs = {member_id: list(lines_of(CAPTURE, member_id)) for member_id in range(3)}
+    logs = lines_by_member(CAPTURE)
     logs[2][60:90] = [line[:60] for line in logs[2][60:90]]
     run(["import", "aeron", str(write_logs(tmp_path / "logs", logs)), "--out", str(tmp_path / "a")])
     shown = capsys.readouterr().out.splitlines()
@@ -145,7 +145,7 @@ def test_what_share_of_the_run_lines_show(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without the lines of a follower's reports their messages are inferred."""
-    logs = {member_id: list(lines_of(CAPTURE, member_id)) for member_id in range(3)}
+    logs = lines_by_member(CAPTURE)
     few = {i: [one for one in lines if " APPEND_" not in one] for i, lines in logs.items()}
     shares = []
     for name, shown in (("all", logs), ("few", few)):
@@ -172,7 +172,7 @@ def test_no_more_is_observed_than_is_there_if_a_log_is_truncated(
     tmp_path: Path, member: int, begin: float, end: float
 ) -> None:
     """Members receive messages that the member sent in steps whose lines are missing."""
-    logs = {member_id: list(lines_of(SAMPLES[-1], member_id)) for member_id in range(3)}
+    logs = lines_by_member(SAMPLES[-1])
     count = len(logs[member])
     logs[member] = logs[member][int(count * begin) : int(count * end)]
     summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")

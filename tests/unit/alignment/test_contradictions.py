@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from canvass.traces.alignment.importer import CONTRADICTED, INCOMPLETE, ImportSummary, import_logs
-from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
+from support.aeron_runs import SAMPLES, captures, lines_by_member, write_logs
 from support.checked_runs import checked
 
 Logs = dict[int, list[str]]
@@ -28,10 +28,6 @@ AFTER_A_KILL = "c-follower-down-two-terms"
 def capture(request: pytest.FixtureRequest) -> Path:
     path: Path = request.param
     return path
-
-
-def logs_of(path: Path) -> Logs:
-    return {member_id: list(lines_of(path, member_id)) for member_id in range(3)}
 
 
 def place(lines: list[str], pattern: str, number: int = 0) -> int:
@@ -55,7 +51,7 @@ def contradicted_at(logs: Logs, folder: Path) -> tuple[int, int]:
 
 
 def test_a_vote_granted_to_a_second_candidate_in_one_term(capture: Path, tmp_path: Path) -> None:
-    logs = logs_of(capture)
+    logs = lines_by_member(capture)
     granted = "CLUSTER: VOTE.*vote=true"
     candidate = next(m for m in logs if any(re.search(granted, line) for line in logs[m]))
     vote = logs[candidate][place(logs[candidate], granted, -1)]
@@ -74,7 +70,7 @@ def test_a_vote_granted_to_a_second_candidate_in_one_term(capture: Path, tmp_pat
 
 
 def test_a_commit_position_beyond_every_append_position(capture: Path, tmp_path: Path) -> None:
-    logs = logs_of(capture)
+    logs = lines_by_member(capture)
     at = place(logs[0], "CLUSTER: COMMIT_POSITION", 40)
     logs[0][at] = re.sub(r"logPosition=\d+", "logPosition=99999968", logs[0][at])
 
@@ -82,7 +78,7 @@ def test_a_commit_position_beyond_every_append_position(capture: Path, tmp_path:
 
 
 def test_a_new_leadership_term_from_a_member_that_never_won(capture: Path, tmp_path: Path) -> None:
-    logs = logs_of(capture)
+    logs = lines_by_member(capture)
     at = place(logs[2], "CLUSTER: NEW_LEADERSHIP_TERM", -1)
     leader = int(re.search(r"leaderId=(\d)", logs[2][at])[1])  # type: ignore[index]
     other = min({0, 1} - {leader})
@@ -92,7 +88,7 @@ def test_a_new_leadership_term_from_a_member_that_never_won(capture: Path, tmp_p
 
 
 def test_a_commit_position_of_the_member_that_receives_it(tmp_path: Path) -> None:
-    logs = logs_of(SAMPLES[0])
+    logs = lines_by_member(SAMPLES[0])
     at = place(logs[0], "CLUSTER: COMMIT_POSITION", 40)
     logs[0][at] = re.sub(r"leaderId=\d", "leaderId=0", logs[0][at])
 
@@ -103,7 +99,7 @@ def test_a_false_line_to_which_no_member_can_be_driven(tmp_path: Path) -> None:
     """The log lacks its first half, so others wait for messages of its member. The run has the line
     all the same.
     """
-    logs = logs_of(SAMPLES[1])
+    logs = lines_by_member(SAMPLES[1])
     logs[2] = logs[2][len(logs[2]) // 2 :]
     early, late = (place(logs[2], "CLUSTER: COMMIT_POSITION", number) for number in (2, -3))
     greater = re.search(r"logPosition=\d+", logs[2][late])[0]  # type: ignore[index]
@@ -114,7 +110,7 @@ def test_a_false_line_to_which_no_member_can_be_driven(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("offset", [-64, 0, 32])
 def test_the_first_entry_of_a_term_ends_elsewhere(offset: int, tmp_path: Path) -> None:
-    logs = logs_of(SAMPLES[1])
+    logs = lines_by_member(SAMPLES[1])
     at = place(logs[1], "CLUSTER: REPLAY_NEW_LEADERSHIP_TERM")
     base = int(re.search(r"termBaseLogPosition=(\d+)", logs[1][at])[1])  # type: ignore[index]
     logs[1][at] = re.sub(r" logPosition=\d+", f" logPosition={base + offset}", logs[1][at])

@@ -16,14 +16,14 @@ from _pytest.mark import ParameterSet
 from canvass.conformance.findings import Verdict
 from canvass.traces.alignment.importer import EXPLAINED, INCOMPLETE, import_logs
 from support.aeron_hostile_clusters import Files, write_files
-from support.aeron_runs import SAMPLES, captures, lines_of
+from support.aeron_runs import SAMPLES, captures, lines_by_member
 from support.checked_runs import checked
 
 
 def files_of(path: Path) -> Files:
     return {
-        f"member-{member_id}.log": ("\n".join(lines_of(path, member_id)) + "\n").encode()
-        for member_id in range(3)
+        f"member-{i}.log": ("\n".join(lines) + "\n").encode()
+        for i, lines in lines_by_member(path).items()
     }
 
 

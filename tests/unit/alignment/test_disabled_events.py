@@ -8,18 +8,16 @@ import pytest
 
 from canvass.traces.alignment.alignment import ImportFault
 from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, INCOMPLETE, import_logs
-from support.aeron_runs import SAMPLES, lines_of, release_logs, write_logs
+from support.aeron_runs import SAMPLES, lines_by_member, release_logs, write_logs
 from support.checked_runs import checked
 
 
 def logs_without(path: Path, *events: str) -> dict[int, list[str]]:
     return {
         member_id: [
-            line
-            for line in lines_of(path, member_id)
-            if not any(f" CLUSTER: {event} " in line for event in events)
+            line for line in lines if not any(f" CLUSTER: {event} " in line for event in events)
         ]
-        for member_id in range(3)
+        for member_id, lines in lines_by_member(path).items()
     }
 
 
@@ -112,7 +110,7 @@ def test_logs_without_elections_are_refused(tmp_path: Path) -> None:
 
 
 def test_one_log_without_elections_is_not_used(tmp_path: Path) -> None:
-    logs = {i: list(lines_of(SAMPLES[1], i)) for i in range(3)}
+    logs = lines_by_member(SAMPLES[1])
     logs[2] = logs_without(SAMPLES[1], "ELECTION_STATE_CHANGE")[2]
     summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
 

@@ -7,17 +7,13 @@ from pathlib import Path
 import pytest
 
 from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, import_logs
-from support.aeron_corruptions import KINDS, FalseCopy, Logs, spread
-from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
+from support.aeron_corruptions import KINDS, FalseCopy, spread
+from support.aeron_runs import SAMPLES, captures, lines_by_member, write_logs
 from support.aeron_simulated import options_of, simulate
 from support.aeron_text import texts_of
 
 SEVERAL = 3
 MANY = 8
-
-
-def logs_of(path: Path) -> Logs:
-    return {member_id: lines_of(path, member_id) for member_id in range(3)}
 
 
 def not_named(copies: list[FalseCopy], folder: Path) -> list[str]:
@@ -43,7 +39,7 @@ costs less, or the alignment does not compare the line (docs/theory/alignment.md
 
 @pytest.mark.parametrize("kind", DECIDED)
 def test_a_false_copy_of_a_sample(kind: str, tmp_path: Path) -> None:
-    copies = spread(KINDS[kind](logs_of(SAMPLES[0])), SEVERAL)
+    copies = spread(KINDS[kind](lines_by_member(SAMPLES[0])), SEVERAL)
 
     assert not_named(copies, tmp_path) == []
 
@@ -51,7 +47,7 @@ def test_a_false_copy_of_a_sample(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("copies", [1, pytest.param(MANY, marks=pytest.mark.night)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_false_copy_of_a_sample_is_not_explained(kind: str, copies: int, tmp_path: Path) -> None:
-    for number, copy in enumerate(spread(KINDS[kind](logs_of(SAMPLES[1])), copies)):
+    for number, copy in enumerate(spread(KINDS[kind](lines_by_member(SAMPLES[1])), copies)):
         logs = write_logs(tmp_path / f"logs-{number}", copy.logs)
         assert import_logs([logs], tmp_path / f"run-{number}").outcome != EXPLAINED, str(copy)
 
@@ -75,7 +71,7 @@ INCOMPLETE: its last lines may be missing.
 @pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
 def test_a_false_copy_of_each_capture(path: Path, kind: str, tmp_path: Path) -> None:
     unsure = {one for one in AFTER_A_KILL.get(path.name, ()) if one.startswith(kind)}
-    found = not_named(spread(KINDS[kind](logs_of(path)), MANY), tmp_path)
+    found = not_named(spread(KINDS[kind](lines_by_member(path)), MANY), tmp_path)
 
     assert {one.partition(": INCOMPLETE")[0] for one in found} == unsure
 
@@ -83,7 +79,7 @@ def test_a_false_copy_of_each_capture(path: Path, kind: str, tmp_path: Path) -> 
 def test_there_is_something_of_each_kind() -> None:
     """A kind of falsehood that finds no place in any capture would be tested by nothing."""
     simulated = texts_of(simulate(options_of("kills", 1)).lines)
-    logs = [*(logs_of(path) for path in captures()), simulated]
+    logs = [*(lines_by_member(path) for path in captures()), simulated]
 
     assert set(KINDS) == {
         kind for kind in KINDS if any(next(KINDS[kind](one), None) for one in logs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,15 @@ from _pytest.mark import ParameterSet
 
 from canvass.traces.alignment.importer import INCOMPLETE, ImportSummary, import_logs
 from support.aeron_corruptions import with_number
-from support.aeron_runs import RELEASES, SAMPLES, align_logs, captures, read_cluster, write_logs
+from support.aeron_runs import (
+    RELEASES,
+    SAMPLES,
+    align_logs,
+    captures,
+    lines_by_member,
+    read_cluster,
+    write_logs,
+)
 
 FOLDERS = {path.name: path for path in (*captures(), *RELEASES, *SAMPLES)}
 
@@ -21,12 +28,8 @@ def slow(*values: object, id: str = "") -> ParameterSet:  # noqa: A002  (as in p
 
 def logs_of(name: str) -> dict[int, list[str]]:
     """The cluster's lines of each log."""
-    logs: dict[int, list[str]] = {}
-    for path in sorted(FOLDERS[name].glob("member-*.log.gz")):
-        with gzip.open(path, "rt") as file:
-            kept = [line for line in file.read().split("\n") if is_kept(line)]
-        logs[int(path.name.split("-")[1].split(".")[0])] = kept
-    return logs
+    logs = lines_by_member(FOLDERS[name])
+    return {i: [*filter(is_kept, lines)] for i, lines in logs.items()}
 
 
 def is_kept(line: str) -> bool:

@@ -12,7 +12,7 @@ from canvass.cluster.messages import CommitPosition
 from canvass.traces.alignment.driven_member import DrivenMember, RunStep
 from canvass.traces.alignment.possible_steps import TICKS
 from canvass.traces.alignment.replay import is_reported_by_quorum, reporters_to
-from support.aeron_runs import FINDING, SAMPLES, aligned, lines_of, write_logs
+from support.aeron_runs import FINDING, SAMPLES, aligned, lines_by_member, write_logs
 
 LOGS = pytest.mark.parametrize("path", [FINDING, *SAMPLES], ids=lambda path: path.name)
 
@@ -42,7 +42,7 @@ def test_a_leader_commits_what_a_quorum_has_reported_in_its_term(path: Path) -> 
 
 def test_a_commit_position_that_came_before_the_report_counts_an_older_term(tmp_path: Path) -> None:
     """As in HZ1: the first report of term 4 is written after member 2 has received the commit."""
-    logs = {i: list(lines_of(FINDING, i)) for i in range(3)}
+    logs = lines_by_member(FINDING)
     reported, later = "[5134.157130985] CLUSTER: APPEND_POSITION", "[5134.158998528]"
     place = next(at for at, line in enumerate(logs[0]) if line.startswith(reported))
     logs[0][place] = later + logs[0][place][len(later) :]
@@ -90,7 +90,7 @@ def test_the_reason_of_an_election_says_whether_the_leader_closed_in_good_order(
     tmp_path: Path,
 ) -> None:
     path = SAMPLES[1]
-    logs = {i: list(lines_of(path, i)) for i in range(3)}
+    logs = lines_by_member(path)
     for lines in logs.values():
         lines[:] = [
             line.replace("leader heartbeat timeout", "log recording stopped: eos=true")

@@ -21,7 +21,7 @@ from canvass.traces.alignment.importer import (
     import_logs,
 )
 from support.aeron_hostile_clusters import hostile_cluster, hostile_clusters, write_files
-from support.aeron_runs import SAMPLES, lines_of, write_logs
+from support.aeron_runs import SAMPLES, lines_by_member, write_logs
 from support.checked_runs import checked
 
 CALM, KILLED = SAMPLES
@@ -95,7 +95,7 @@ def test_missing_lines_differ_from_false_ones(outcome: str, seed: str, tmp_path:
 
 def test_a_log_may_end_between_the_lines_of_one_step(tmp_path: Path) -> None:
     """The first line of a step is there, and no more."""
-    logs = {i: list(lines_of(CALM, i)) for i in range(3)}
+    logs = lines_by_member(CALM)
     leader = next(i for i in range(3) if any("ROLE_CHANGE" in line for line in logs[i]))
     place = next(k for k, line in enumerate(logs[leader]) if "ROLE_CHANGE" in line)
     logs[leader] = logs[leader][: place + 1]
@@ -105,7 +105,7 @@ def test_a_log_may_end_between_the_lines_of_one_step(tmp_path: Path) -> None:
 
 
 def test_a_log_without_a_line_of_the_protocol_accuses_nobody(tmp_path: Path) -> None:
-    logs = {i: list(lines_of(CALM, i)) for i in range(3)}
+    logs = lines_by_member(CALM)
     logs[0] = [SESSION]
 
     summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
@@ -118,8 +118,8 @@ def test_a_search_that_meets_its_bound_accuses_nobody(
     monkeypatch.setattr(segment_search, "SEARCH", 0)
     dropped = (" CANVASS_POSITION ", " APPEND_POSITION ", " COMMIT_POSITION ")
     logs = {
-        i: [line for line in lines_of(KILLED, i) if not any(one in line for one in dropped)]
-        for i in range(3)
+        i: [line for line in lines if not any(one in line for one in dropped)]
+        for i, lines in lines_by_member(KILLED).items()
     }
 
     summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
@@ -132,7 +132,7 @@ def test_an_id_that_no_member_has_is_refused_where_it_is_named(
     member_id: int, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importer, "KEPT_LINES", kept)
-    logs = {i: list(lines_of(CALM, i)) for i in range(3)}
+    logs = lines_by_member(CALM)
     leader = next(i for i in range(3) if any(" APPEND_POSITION " in line for line in logs[i]))
     found = [k for k, line in enumerate(logs[leader]) if " APPEND_POSITION " in line]
     line = logs[leader][found[-1]]
@@ -146,8 +146,8 @@ def test_a_cluster_whose_ids_begin_with_1_is_refused(tmp_path: Path) -> None:
     """Read as a cluster of four, one of whose members never ran, it would need another quorum."""
     ids = re.compile(r"([mM]emberId|leaderId|candidateId|voterId)=(\d)")
     logs = {
-        i + 1: [ids.sub(lambda m: f"{m[1]}={int(m[2]) + 1}", line) for line in lines_of(CALM, i)]
-        for i in range(3)
+        i + 1: [ids.sub(lambda m: f"{m[1]}={int(m[2]) + 1}", line) for line in lines]
+        for i, lines in lines_by_member(CALM).items()
     }
     folder = write_logs(tmp_path / "logs", logs)
 
@@ -158,7 +158,7 @@ def test_a_cluster_whose_ids_begin_with_1_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_empty_log_beyond_a_gap_is_named(tmp_path: Path) -> None:
-    folder = write_logs(tmp_path / "logs", {i: list(lines_of(CALM, i)) for i in range(3)})
+    folder = write_logs(tmp_path / "logs", lines_by_member(CALM))
     (folder / "member-5.log").touch()
 
     with pytest.raises(ImportFault, match=r"member-5\.log: member 5 is named, and no line names"):

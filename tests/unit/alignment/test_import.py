@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from canvass.traces.alignment.importer import ImportSummary, import_clusters, import_logs, run_id_of
 from canvass.traces.schema import RUN_ID_PATTERN
-from support.aeron_runs import SAMPLES, lines_of, write_logs
+from support.aeron_runs import SAMPLES, lines_by_member, write_logs
 from support.checked_runs import checked
 
 CALM = SAMPLES[0]
@@ -21,10 +21,6 @@ CAPTURES = Path(__file__).parents[2] / "captures"
 PRODUCTION = (" CANVASS_POSITION ", " APPEND_POSITION ", " COMMIT_POSITION ")
 
 Logs = dict[int, list[str]]
-
-
-def logs_of(path: Path) -> Logs:
-    return {member_id: list(lines_of(path, member_id)) for member_id in range(3)}
 
 
 def verdict_of(logs: Logs, folder: Path) -> tuple[ImportSummary, str]:
@@ -37,7 +33,7 @@ def verdict_of(logs: Logs, folder: Path) -> tuple[ImportSummary, str]:
 def test_the_events_of_production_are_enough(path: Path, tmp_path: Path) -> None:
     logs = {
         i: [line for line in lines if not any(event in line for event in PRODUCTION)]
-        for i, lines in logs_of(path).items()
+        for i, lines in lines_by_member(path).items()
     }
     summary, verdict = verdict_of(logs, tmp_path)
 
@@ -45,7 +41,7 @@ def test_the_events_of_production_are_enough(path: Path, tmp_path: Path) -> None
 
 
 def test_commit_positions_that_another_member_received_are_missed(tmp_path: Path) -> None:
-    logs = logs_of(CALM)
+    logs = lines_by_member(CALM)
     found = [k for k, line in enumerate(logs[0]) if " COMMIT_POSITION " in line]
     del logs[0][found[20] : found[26]]
     summary, _ = verdict_of(logs, tmp_path)
@@ -56,7 +52,7 @@ def test_commit_positions_that_another_member_received_are_missed(tmp_path: Path
 
 @pytest.mark.parametrize("seed", range(3))
 def test_lines_in_disorder_are_given_up_without_a_crash(seed: int, tmp_path: Path) -> None:
-    random, logs = Random(seed), logs_of(CALM)
+    random, logs = Random(seed), lines_by_member(CALM)
     for _ in range(6):
         lines = logs[random.choice(sorted(logs))]
         one, other = random.randrange(len(lines)), random.randrange(len(lines))

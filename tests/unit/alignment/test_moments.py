@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from canvass.conformance.findings import Verdict
 from canvass.traces.alignment.importer import CONTRADICTED, EXPLAINED, INCOMPLETE, import_logs
 from support.aeron_corruptions import with_number
-from support.aeron_runs import MOMENTS, align_logs, read_cluster, write_logs
+from support.aeron_runs import MOMENTS, align_logs, lines_by_member, read_cluster, write_logs
 from support.checked_runs import checked
 
 Logs = dict[int, list[str]]
@@ -63,11 +62,7 @@ def test_no_snapshot_is_taken_that_a_service_has_failed_to_take() -> None:
 def logs_of(name: str) -> Logs:
     """The logs of a moment."""
     (moment,) = (path for path in MOMENTS if path.name == name)
-    logs = {}
-    for number, path in enumerate(sorted(moment.iterdir())):
-        with gzip.open(path, "rt") as file:
-            logs[number] = file.read().splitlines()
-    return logs
+    return lines_by_member(moment)
 
 
 def changed(name: str, member_id: int, text: str, field: str, value: int) -> tuple[Logs, int]:

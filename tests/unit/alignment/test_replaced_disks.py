@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from canvass.traces.alignment.importer import (
     import_logs,
 )
 from support.aeron_corruptions import number_in, with_number
-from support.aeron_runs import MOMENTS, OUTSIDE, SAMPLES, write_logs
+from support.aeron_runs import MOMENTS, OUTSIDE, SAMPLES, lines_by_member, write_logs
 from support.checked_runs import checked
 
 Logs = dict[int, list[str]]
@@ -31,15 +30,6 @@ STARTS = {
     SEEDED: dict.fromkeys(range(3), "log position 0 after 329312, snapshot 0 after 329312"),
     INVALIDATED: dict.fromkeys(range(3), "snapshot 672 after 1536"),
 }
-
-
-def logs_of(folder: Path) -> Logs:
-    """The lines of each member."""
-    logs = {}
-    for number, path in enumerate(sorted(folder.glob("member-*.log.gz"))):
-        with gzip.open(path, "rt") as file:
-            logs[number] = file.read().splitlines()
-    return logs
 
 
 def starts(lines: list[str]) -> Iterator[int]:
@@ -75,7 +65,7 @@ def test_a_start_with_less_than_was_there_is_an_event_of_its_own(
         i: f"member {i} starts with {text}" for i, text in STARTS[logs].items()
     }
     for i, one in found.items():
-        line = logs_of(logs)[i][one.line - 1]
+        line = lines_by_member(logs)[i][one.line - 1]
         assert (one.file, 'reason="node started"' in line) == (f"member-{i}.log.gz", True)
     assert (summary.outcome, summary.missing) == (INCOMPLETE, [*map(str, found.values())])
     assert all(member.accounted == member.lines for member in summary.members)
@@ -99,7 +89,7 @@ def test_it_is_a_remark_if_config_json_expects_it(logs: Path, tmp_path: Path) ->
 
 
 def test_a_false_line_elsewhere_is_still_found(tmp_path: Path) -> None:
-    logs = logs_of(EMPTIED)
+    logs = lines_by_member(EMPTIED)
     at = next(at for at, line in enumerate(logs[1]) if " STOP_CATCHUP " in line)
     last = next(k for k in range(at, len(logs[1])) if " COMMIT_POSITION " in logs[1][k])
     logs[1][last] = with_number(logs[1][last], "logPosition", 9_600)
@@ -113,7 +103,7 @@ def test_a_false_line_elsewhere_is_still_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("begins", [True, False])
 def test_a_single_member_finds_another_disk(tmp_path: Path, *, begins: bool) -> None:
     """Its log begins with the disk of a backup, or its disk is emptied between two processes."""
-    logs = logs_of(SINGLE)
+    logs = lines_by_member(SINGLE)
     second = next(at for at, line in enumerate(logs[0]) if at and " log started " in line)
     first = logs[0][:second]
     logs[0] = logs[0][second:] if begins else [*first, *map(later, first)]
@@ -135,7 +125,7 @@ def test_a_single_member_finds_another_disk(tmp_path: Path, *, begins: bool) -> 
 @pytest.mark.parametrize("name", ["appendPosition", "candidateTermId"])
 def test_a_false_number_is_no_other_disk(name: str, lines: tuple[int, ...], tmp_path: Path) -> None:
     """The lines that follow the start show the disk that the member left."""
-    logs = logs_of(KILLED)
+    logs = lines_by_member(KILLED)
     i, at = next((i, at) for i in logs for at in [*starts(logs[i])][1:])
     changed = [at + k for k in lines if f"{name}=" in logs[i][at + k]]
     for k in changed:
