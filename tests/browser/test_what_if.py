@@ -27,7 +27,7 @@ from canvass.distance.moments import RunMoments
 from canvass.distance.search import Distance, Moment
 from canvass.lanes.drawing import Tree, action_name
 from canvass.spec.files import spec_root
-from canvass.tlc.errors import JavaError
+from canvass.tlc.errors import TlcError
 from support.browse import Asked, serving
 
 HAZARD_1 = Path(__file__).parent / "tlc" / "hazard1.txt"
@@ -179,7 +179,7 @@ def test_tlc_works_on_one_question_at_a_time_and_what_failed_begins_again(
         begun.append(moment.label)
         go_on.wait(60)
         if len(begun) == 1:
-            raise JavaError("no Java")
+            raise TlcError("no Java")
         return Distance(None, {}, 4, True, 9, 0.0), None
 
     monkeypatch.setattr(what_if, "search", searched)

@@ -24,7 +24,7 @@ from canvass.spec.files import module_folders, spec_root
 from canvass.steps.oracle import constants_of
 from canvass.tlc.config import TlcConfig
 from canvass.tlc.results import Outcome
-from canvass.tlc.runner import SHORT_RUN, TlcOptions, run
+from canvass.tlc.runner import SHORT_RUN, TlcOptions, TlcRun
 from canvass.traces.schema import ACTION_NAMES, STATE_ENUMS
 from support.run_arrays import StepSketch, arrays_of
 
@@ -114,7 +114,7 @@ def walk(revision: str, walks: int, length: int, *, seed: int = 7) -> dict[int, 
         jvm_args=SHORT_RUN,
     )
     found: dict[int, list[Step]] = {number: [] for number in range(1, walks + 1)}
-    with run(WALK, config, options) as tlc:
+    with TlcRun(WALK, config, options) as tlc:
         for value in tlc.printed_values():
             number, *printed = value
             found[number].append(_step(*printed))

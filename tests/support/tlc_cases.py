@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from canvass.tlc.config import TlcConfig
-from canvass.tlc.runner import SHORT_RUN, TlcOptions, TlcRun, run
+from canvass.tlc.runner import SHORT_RUN, TlcOptions, TlcRun
 
 FOLDER = Path(__file__).parents[1] / "unit" / "tlc"
 SPECS = FOLDER / "specs"
@@ -56,7 +56,7 @@ class Case:
     def start(self, **more: Any) -> TlcRun:
         """Return the run, not yet started."""
         options = TlcOptions(heap_mib=256, jvm_args=SHORT_RUN, **{**self.options, **more})
-        return run(SPECS / f"{self.spec}.tla", self.config, options)
+        return TlcRun(SPECS / f"{self.spec}.tla", self.config, options)
 
 
 CASES: dict[str, Case] = {

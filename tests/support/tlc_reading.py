@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from canvass.tlc.output import Event, OutputReader
+from canvass.tlc.output import Event
 from canvass.tlc.results import CheckResult, Outcome, ResultBuilder
 from support.tlc_cases import FIXTURES
 
@@ -19,8 +19,8 @@ def recorded(name: str) -> list[str]:
 
 def events(lines: Iterable[str]) -> list[Event]:
     """Return the events that are read from lines."""
-    reader = OutputReader()
-    return [event for line in lines for event in reader.feed(line)]
+    builder = ResultBuilder()
+    return [event for line in lines for event in builder.feed(line)]
 
 
 def interpret(
@@ -32,16 +32,13 @@ def interpret(
     stderr: Sequence[str] = (),
 ) -> CheckResult:
     """Return the result of a run that printed the lines and ended with the code."""
-    reader, builder = OutputReader(), ResultBuilder(properties)
+    builder = ResultBuilder(properties)
     for line in lines:
-        for event in reader.feed(line):
-            builder.add(event)
+        builder.feed(line)
     return builder.result(
         exit_code=exit_code,
         stopped=stopped,
         seconds=1.0,
         argv=["java", "tlc2.TLC"],
         stderr=stderr,
-        truncated=reader.truncated,
-        spoke=reader.messages > 0,
     )

@@ -230,7 +230,7 @@ def compile_driver(class_path: ClassPath, cache: Path) -> Driver:
     ------
     DriverError
         If there is no compiler, or the release lacks a class or method that the driver uses.
-    JavaError
+    TlcError
         If there is no Java.
     """
     java = find_java().path

@@ -32,7 +32,7 @@ from canvass.steps.oracle import constants_of
 from canvass.steps.step import ranks
 from canvass.steps.step import renamed as with_numbers
 from canvass.tlc.config import given, parse_config
-from canvass.tlc.errors import RunError
+from canvass.tlc.errors import TlcError
 from canvass.tlc.results import Outcome, Violation
 from canvass.tlc.runner import check
 from canvass.traces.errors import counted
@@ -278,7 +278,7 @@ def search(
         )
     complete = result.outcome is Outcome.SUCCESS
     if not (complete or result.outcome.is_violation or result.outcome is Outcome.TIMEOUT):
-        raise RunError(f"{moment.label}: {result.message}")
+        raise TlcError(f"{moment.label}: {result.message}")
     violation = result.violations[0] if result.violations else None
     states = violation.states if violation else ()
     faults = Counter(FAULTS[state.action] for state in states if state.action in FAULTS)

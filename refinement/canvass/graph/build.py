@@ -50,7 +50,7 @@ from canvass.tlc.config import TlcConfig, parse_config
 from canvass.tlc.output import Event, UserOutput
 from canvass.tlc.programs import find_jar
 from canvass.tlc.results import Outcome
-from canvass.tlc.runner import SHORT_RUN, TlcOptions, run
+from canvass.tlc.runner import SHORT_RUN, TlcOptions, TlcRun
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import Ints, distinct_rows, offsets_of
 from canvass.traces.schema import (
@@ -488,7 +488,7 @@ def build_graph(
     )
     printed = PrintedGraph(model.rules.member_count)
     module = HARNESS / f"{MODULE}.tla"
-    with run(module, model.printing(), replace(options, library=module_folders())) as tlc:
+    with TlcRun(module, model.printing(), replace(options, library=module_folders())) as tlc:
         for event in tlc:
             if isinstance(event, UserOutput):
                 printed.feed(event.line)

@@ -52,7 +52,7 @@ from canvass.tlc.errors import TlaValueError, TlcError
 from canvass.tlc.output import DumpEdge, DumpState, Event, read_dump
 from canvass.tlc.programs import Jar, find_jar
 from canvass.tlc.results import CheckResult, Outcome
-from canvass.tlc.runner import TlcOptions, run
+from canvass.tlc.runner import TlcOptions, TlcRun
 from canvass.tlc.values import split_state
 from canvass.traces.columns import distinct_rows
 
@@ -581,7 +581,7 @@ def build_dump(
     # A dump is a hundred times as large as the graph, so it goes to the disk that the user chose.
     with scratch_beside(folder) as scratch:
         dump = Path(scratch) / "graph.dot"
-        with run(module, dumped, replace(options, dump=dump)) as tlc:
+        with TlcRun(module, dumped, replace(options, dump=dump)) as tlc:
             for event in tlc:
                 if on_event is not None:
                     on_event(event)

@@ -117,7 +117,7 @@ def read_module(path: Path) -> Module:
     ------
     ModuleError
         If SANY rejects the module, with SANY's own reason, or if the module has an unknown form.
-    JarError, JavaError
+    TlcError
         If the jar or Java is missing.
     """
     return _Reader(exported(path)).module()
@@ -135,7 +135,7 @@ def exported(path: Path) -> ElementTree.Element:
     ------
     ModuleError
         If SANY rejects the module, with SANY's own reason, or does not end within `TIMEOUT_S`.
-    JarError, JavaError
+    TlcError
         If the jar or Java is missing.
     """
     if not path.is_file():

@@ -169,12 +169,12 @@ def printed_by(
     tuple
         The values that it printed, the result, and lines of the output that are no values.
     """
-    from canvass.tlc.runner import TlcOptions, run
+    from canvass.tlc.runner import TlcOptions, TlcRun
 
     with tempfile.TemporaryDirectory(prefix="canvass-tlc-") as folder:
         module = Path(folder) / f"{name}.tla"
         module.write_text(text, encoding="utf-8")
-        with run(module, config, TlcOptions(library=module_folders(), **options)) as tlc:
+        with TlcRun(module, config, TlcOptions(library=module_folders(), **options)) as tlc:
             values = list(tlc.printed_values())
             return values, tlc.wait(), tlc.foreign_lines
 

@@ -18,7 +18,7 @@ import typer
 from canvass.cli import main
 from canvass.cli.output import complain
 from canvass.spec.files import SpecError
-from canvass.tlc.errors import JavaError
+from canvass.tlc.errors import TlcError
 from support.aeron_runs import SAMPLES
 from support.interrupting import heed_interrupts
 
@@ -46,7 +46,7 @@ def raising(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
     ("error", "code", "line"),
     [
         (SpecError("the manifest\nis wrong"), 2, "canvass: the manifest is wrong"),
-        (JavaError("no Java: install it"), 2, "canvass: no Java: install it"),
+        (TlcError("no Java: install it"), 2, "canvass: no Java: install it"),
         (FileNotFoundError(2, "No such file", "absent.json"), 2, "absent.json: No such file"),
         (OSError(28, "No space left on device"), 2, "canvass: No space left on device"),
         (OSError(28, "No space left", "a", None, "b"), 2, "canvass: a -> b: No space left"),

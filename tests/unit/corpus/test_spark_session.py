@@ -23,7 +23,7 @@ from canvass.corpus.spark_session import (
     one_line_failures,
     open_session,
 )
-from canvass.tlc.errors import JavaError
+from canvass.tlc.errors import TlcError
 
 WORKER = """
 An exception was thrown from the Python worker:
@@ -33,7 +33,7 @@ ValueError: something earlier
 
 During handling of the above exception, another exception occurred:
 
-canvass.tlc.errors.JavaError: there is no java: install a JDK of 17 or newer
+canvass.tlc.errors.TlcError: there is no java: install a JDK of 17 or newer
  SQLSTATE: 38000
 \tat org.apache.spark.Something
 java.lang.RuntimeException: from below
@@ -43,7 +43,7 @@ java.lang.RuntimeException: from below
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        (WORKER, "canvass.tlc.errors.JavaError: there is no java: install a JDK of 17 or newer"),
+        (WORKER, "canvass.tlc.errors.TlcError: there is no java: install a JDK of 17 or newer"),
         ("Traceback\n  x\nKeyError: 'a'\n at b", "KeyError: 'a'"),
         ("[CONNECT] no such host", "[CONNECT] no such host"),
         ("", "Spark gives no reason"),
@@ -247,7 +247,7 @@ def test_java_is_asked_for_before_spark_starts(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
 
     reason = r"no Java at /nowhere.*install OpenJDK"
-    with pytest.raises(JavaError, match=reason), open_session("local[1]"):
+    with pytest.raises(TlcError, match=reason), open_session("local[1]"):
         pass
 
 

@@ -18,7 +18,7 @@ from canvass.conformance.verify import check_run
 from canvass.pytest_plugin.session import seed_of
 from canvass.selftest.runs import record_run
 from canvass.steps.answers import StepLookup
-from canvass.tlc.errors import JavaError
+from canvass.tlc.errors import TlcError
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted
@@ -373,7 +373,7 @@ def test_a_step_that_tlc_cannot_check_fails_the_test_once_and_without_a_tracebac
 ) -> None:
     def without_java(*_: object) -> StepLookup:
         def oracle(*_: object) -> list[Any]:
-            raise JavaError("no Java: install it")
+            raise TlcError("no Java: install it")
 
         return StepLookup(oracle=oracle)
 

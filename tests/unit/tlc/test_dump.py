@@ -8,7 +8,7 @@ from time import process_time
 
 import pytest
 
-from canvass.tlc.errors import DumpError
+from canvass.tlc.errors import TlcError
 from canvass.tlc.output import DumpEdge, DumpState, read_dump
 from canvass.tlc.values import Function, ModelValue, format_value, parse_state
 from support.tlc_cases import FIXTURES
@@ -106,7 +106,7 @@ def test_another_text_than_a_dump_is_refused(tmp_path: Path, text: str, reason: 
     file = tmp_path / "graph.dot"
     file.write_text(text)
 
-    with pytest.raises(DumpError) as caught:
+    with pytest.raises(TlcError) as caught:
         list(read_dump(file))
 
     assert reason in str(caught.value)
@@ -119,10 +119,10 @@ def test_a_truncated_dump_is_an_error_after_its_last_whole_item(tmp_path: Path) 
     file.write_text(whole[:10_000])
     seen: list[DumpState | DumpEdge] = []
 
-    with pytest.raises(DumpError):
+    with pytest.raises(TlcError):
         seen.extend(read_dump(file))  # Keeps what came before the error.
     assert len(seen) > 20
-    with pytest.raises(DumpError, match="cannot be read"):
+    with pytest.raises(TlcError, match="cannot be read"):
         list(read_dump(tmp_path / "missing.dot"))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.tlc.errors import JarError, JavaError
+from canvass.tlc.errors import TlcError
 from canvass.tlc.programs import (
     ENVIRONMENT_VARIABLE,
     KNOWN,
@@ -74,7 +74,7 @@ def test_a_broken_jar_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.Monk
 
     for name, reason in reasons.items():
         monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(tmp_path / name))
-        with pytest.raises(JarError) as caught:
+        with pytest.raises(TlcError) as caught:
             find_jar()
 
         assert reason in str(caught.value)
@@ -86,7 +86,7 @@ def test_a_broken_jar_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_broken_variable_is_not_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT_VARIABLE, "no/such.jar")
 
-    with pytest.raises(JarError, match=ENVIRONMENT_VARIABLE):
+    with pytest.raises(TlcError, match=ENVIRONMENT_VARIABLE):
         find_jar()
 
 
@@ -107,7 +107,7 @@ def test_an_old_java_is_refused(
     make_java(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
-    with pytest.raises(JavaError, match="is too old: install OpenJDK 17") as caught:
+    with pytest.raises(TlcError, match="is too old: install OpenJDK 17") as caught:
         find_java()
     assert "\n" not in str(caught.value)
 
@@ -115,10 +115,10 @@ def test_an_old_java_is_refused(
 def test_no_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(JavaError, match=r"^no Java: install OpenJDK 17 or newer"):
+    with pytest.raises(TlcError, match=r"^no Java: install OpenJDK 17 or newer"):
         find_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(JavaError, match="JAVA_HOME"):
+    with pytest.raises(TlcError, match="JAVA_HOME"):
         find_java()
 
 
@@ -130,7 +130,7 @@ def test_another_program_than_java_is_refused(
 
     for home, reason in (("broken", "is not a working Java"), ("plain", "cannot run")):
         monkeypatch.setenv("JAVA_HOME", str(tmp_path / home))
-        with pytest.raises(JavaError, match=reason):
+        with pytest.raises(TlcError, match=reason):
             find_java()
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from canvass.tlc.counterexample import Printed, PrintedError, read_printed
-from canvass.tlc.output import OutputReader
 from canvass.tlc.results import Outcome, ResultBuilder, Violation
 from canvass.tlc.values import Value
 from support.tlc_cases import FIXTURES
@@ -20,10 +19,9 @@ ONE = "State 1: <Initial predicate>\n/\\ x = 0\n/\\ s = <<1,\n  2>>\n\n"
 
 def violations(path: Path) -> tuple[Violation, ...]:
     """Give the counterexample that the events of a tool's output have."""
-    reader, builder = OutputReader(), ResultBuilder()
+    builder = ResultBuilder()
     for line in path.read_text().splitlines():
-        for event in reader.feed(line):
-            builder.add(event)
+        builder.feed(line)
     return builder.result(exit_code=1, seconds=0, argv=()).violations
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from canvass.tlc.output import Code, InitialStates, Message, Progress, Severity, UserOutput
-from canvass.tlc.results import CheckResult, Outcome, ResultBuilder
+from canvass.tlc.output import Code, InitialStates, Message, Progress, UserOutput
+from canvass.tlc.results import CheckResult, Outcome
 from canvass.tlc.values import join_values, parse_state
 from support.tlc_cases import CASES
 from support.tlc_reading import EXIT_CODES, events, interpret, recorded
@@ -59,6 +59,11 @@ def read(name: str, lines: list[str] | None = None) -> CheckResult:
         properties=CASES[name].config.properties,
         stopped=Outcome.TIMEOUT if name == "timeout" else None,
     )
+
+
+def message(code: int, text: str) -> list[str]:
+    """The lines of an error."""
+    return [f"@!@!@STARTMSG {code}:1 @!@!@", text, f"@!@!@ENDMSG {code} @!@!@"]
 
 
 def test_every_recording_has_a_reading() -> None:
@@ -193,20 +198,14 @@ def test_the_violated_one_of_several_temporal_properties_is_not_guessed() -> Non
 def test_a_property_that_is_named_by_a_place_is_the_only_one() -> None:
     """TLC splits a conjunction of an initial condition and steps; that part has no name."""
     place = "line 7, col 3 to line 7, col 9 of module Log"
-    error = Message(2112, Severity.ERROR, f"Action property {place} is violated.")
-    named = []
-    for properties in (("Refines",), ("One", "Other")):
-        builder = ResultBuilder(properties)
-        builder.add(error)
-        named.append(builder.result(exit_code=12, seconds=1.0, argv=()).violated)
+    error = message(2112, f"Action property {place} is violated.")
 
-    assert named == ["Refines", place]
+    assert interpret(error, 12, properties=["Refines"]).violated == "Refines"
+    assert interpret(error, 12, properties=["One", "Other"]).violated == place
 
 
 def test_an_exhausted_heap_names_the_option() -> None:
-    builder = ResultBuilder()
-    builder.add(Message(1001, Severity.ERROR, "java.lang.OutOfMemoryError: Java heap space"))
-    result = builder.result(exit_code=153, seconds=1.0, argv=())
+    result = interpret(message(1001, "java.lang.OutOfMemoryError: Java heap space"), 153)
 
     assert result.outcome is Outcome.SYSTEM_ERROR
     assert result.message == "Java ran out of memory: raise the heap (--heap, heap_mib)."

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from canvass.tlc.config import TlcConfig, from_python, given
-from canvass.tlc.errors import ConfigError, JarError, JavaError, OptionError, RunError
+from canvass.tlc.errors import ConfigError, TlcError
 from canvass.tlc.output import DumpEdge, DumpState, Event, InitialStates, read_dump
 from canvass.tlc.programs import find_java
 from canvass.tlc.results import CheckResult, Outcome
-from canvass.tlc.runner import SHORT_RUN, TlcOptions, check, run
+from canvass.tlc.runner import SHORT_RUN, TlcOptions, TlcRun, check
 from canvass.tlc.values import ModelValue, Value, format_value, parse_state, parse_value
 from support.tlc_cases import CASES, FIXTURES, SHAPES, SIMPLE, SPECS, counter
 from support.tlc_reading import EXIT_CODES, interpret, recorded
@@ -120,7 +120,7 @@ def test_much_output_is_streamed_and_not_kept(tmp_path: Path) -> None:
     last: Value = 0
 
     options = replace(SHORT, library=(library,))
-    with run(tmp_path / "Printer.tla", SIMPLE, options) as running:
+    with TlcRun(tmp_path / "Printer.tla", SIMPLE, options) as running:
         tracemalloc.start()
         for value in running.printed_values():
             count, last = count + 1, value
@@ -152,7 +152,7 @@ def test_the_environment_names_folders_and_jars_of_modules(
             jar.writestr("inside/Printer.tla", "no module")
     (tmp_path / "Printer.tla").write_text(PRINTER)
     monkeypatch.setenv("CANVASS_TLA_LIBRARY", f"{tmp_path}:{library}")
-    with run(tmp_path / "Printer.tla", SIMPLE, SHORT) as running:
+    with TlcRun(tmp_path / "Printer.tla", SIMPLE, SHORT) as running:
         printed = list(running.printed_values())
 
     assert running.result.ok
@@ -166,8 +166,8 @@ def test_a_library_that_is_neither_a_folder_nor_a_jar_is_refused(
     (tmp_path / "text.jar").write_text("no jar")
     (tmp_path / "Printer.tla").write_text(PRINTER)
     monkeypatch.setenv("CANVASS_TLA_LIBRARY", str(tmp_path / name))
-    with pytest.raises(OptionError, match=f"CANVASS_TLA_LIBRARY: .*{name}' is neither"):
-        run(tmp_path / "Printer.tla", SIMPLE, SHORT)
+    with pytest.raises(TlcError, match=f"CANVASS_TLA_LIBRARY: .*{name}' is neither"):
+        TlcRun(tmp_path / "Printer.tla", SIMPLE, SHORT)
 
 
 def test_a_folder_of_modules_with_a_colon_is_refused(tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ def test_a_folder_of_modules_with_a_colon_is_refused(tmp_path: Path) -> None:
     library = tmp_path / "a:b"
     library.mkdir()
     (tmp_path / "Printer.tla").write_text(PRINTER)
-    with pytest.raises(OptionError, match=r"a folder with ':': .*a:b'"):
-        run(tmp_path / "Printer.tla", SIMPLE, TlcOptions(library=(library,)))
+    with pytest.raises(TlcError, match=r"a folder with ':': .*a:b'"):
+        TlcRun(tmp_path / "Printer.tla", SIMPLE, TlcOptions(library=(library,)))
 
 
 def launch_java_by(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
@@ -198,7 +198,7 @@ def test_warnings_of_java_are_not_lines_of_tlc(
     launch_java_by(tmp_path, monkeypatch, f'exec {find_java().path} {words} "$@"')
 
     options = SHORT
-    with run(tmp_path / "Printer.tla", SIMPLE, options) as running:
+    with TlcRun(tmp_path / "Printer.tla", SIMPLE, options) as running:
         values = list(running.printed_values())
 
     assert running.result.ok
@@ -216,7 +216,7 @@ def test_another_line_than_the_specification_prints_is_not_a_value(
     script = f'{find_java().path} "$@" | {edited}\nexit ${{PIPESTATUS:-0}}'
     launch_java_by(tmp_path, monkeypatch, script)
 
-    with run(tmp_path / "Printer.tla", SIMPLE, SHORT) as running:
+    with TlcRun(tmp_path / "Printer.tla", SIMPLE, SHORT) as running:
         values = list(running.printed_values())
 
     assert running.result.ok
@@ -289,8 +289,8 @@ def test_invalid_file_names_are_refused(
         (tmp_path / name).write_bytes((SPECS / name).read_bytes())
     (tmp_path / "a b.tla").write_text("")
 
-    with pytest.raises(OptionError) as caught:
-        run(tmp_path / spec, config and tmp_path / config, SHORT)
+    with pytest.raises(TlcError) as caught:
+        TlcRun(tmp_path / spec, config and tmp_path / config, SHORT)
 
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -300,19 +300,19 @@ def test_a_missing_program_is_an_error_before_any_folder_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CANVASS_TLA2TOOLS", str(tmp_path / "no.jar"))
-    with pytest.raises(JarError):
-        run(SPECS / "Counter.tla", None, SHORT)
+    with pytest.raises(TlcError):
+        TlcRun(SPECS / "Counter.tla", None, SHORT)
     monkeypatch.delenv("CANVASS_TLA2TOOLS")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(JavaError):
-        run(SPECS / "Counter.tla", None, SHORT)
+    with pytest.raises(TlcError):
+        TlcRun(SPECS / "Counter.tla", None, SHORT)
 
 
 def test_a_result_exists_only_at_the_end() -> None:
     options = SHORT
     with (
-        run(SPECS / "Counter.tla", counter(), options) as running,
-        pytest.raises(RunError, match="not finished"),
+        TlcRun(SPECS / "Counter.tla", counter(), options) as running,
+        pytest.raises(TlcError, match="not finished"),
     ):
         _ = running.result
 

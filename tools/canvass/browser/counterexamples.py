@@ -48,7 +48,7 @@ from canvass.tlc.counterexample import (
 )
 from canvass.tlc.errors import TlcError
 from canvass.tlc.results import VIOLATED, Outcome, Violation, claim_of
-from canvass.tlc.runner import SHORT_RUN, TlcOptions, run
+from canvass.tlc.runner import SHORT_RUN, TlcOptions, TlcRun
 from canvass.tlc.values import IDENTIFIER, check_identifier, format_string, to_itf_value
 
 _MOST_STATES: Final = 200
@@ -278,7 +278,7 @@ def _evaluated(text: str, config: TlcConfig, module: Path) -> Iterator[tuple[int
             library=(module.parent, *module_folders()),
             jvm_args=SHORT_RUN,
         )
-        with run(file, plain, options) as tlc:
+        with TlcRun(file, plain, options) as tlc:
             printed: list[Any] = list(tlc.printed_values())
             result = tlc.wait()
     if result.outcome is not Outcome.SUCCESS:

@@ -1,6 +1,6 @@
 """TLC from Python: run it as a process, and read its output as typed events, results and values.
 
-`runner` starts TLC: `check` runs to the end and returns the result, `run` yields the events.
+`runner` starts TLC: `check` runs to the end and returns the result, `TlcRun` yields the events.
 `output` reads TLC's lines as events, and the state graph that it dumps; `results` makes the result
 of a run from the events. `values` are those of TLA+, with their text; `counterexample` reads the
 text that TLC saves, `config` configurations. `programs` finds TLC and Java.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from canvass.tlc.errors import ConfigError, OptionError
+from canvass.tlc.errors import ConfigError, TlcError
 from canvass.tlc.values import Value, format_value, function
 
 _TOKEN: Final = re.compile(
@@ -152,7 +152,7 @@ def read_config(path: str | os.PathLike[str]) -> TlcConfig:
 
     Raises
     ------
-    OptionError
+    TlcError
         When there is no such file.
     ConfigError
         When it cannot be read.
@@ -169,15 +169,15 @@ def existing_file(path: str | os.PathLike[str], kind: str) -> Path:
 
     Raises
     ------
-    OptionError
+    TlcError
         When there is no such file, or its name begins with ``-``.
     """
     name = Path(path).name
     if name.startswith("-"):
-        raise OptionError(f"the name of a {kind} must not begin with '-': {name!a}")
+        raise TlcError(f"the name of a {kind} must not begin with '-': {name!a}")
     absolute = Path(path).absolute()
     if not absolute.is_file():
-        raise OptionError(f"{kind} does not exist: {str(absolute)!a}")
+        raise TlcError(f"{kind} does not exist: {str(absolute)!a}")
     return absolute
 
 

@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, TypeGuard
 from msgspec import UNSET, Struct, UnsetType
 
 from canvass.tlc.errors import TlcError, ValueSyntaxError
-from canvass.tlc.output import MARK, Code, OutputReader, TraceState, read_back, read_state
+from canvass.tlc.output import MARK, Code, TraceState, read_back, read_state
 from canvass.tlc.results import ResultBuilder, Violation
 from canvass.tlc.values import (
     Function,
@@ -110,10 +110,9 @@ def read_printed(lines: Iterable[str]) -> Printed:
     """
     text = [line.rstrip("\r\n") for line in lines]
     places = [n for n, line in enumerate(text, 1) if read_state(line) or line.endswith(_INITIAL)]
-    reader, builder = OutputReader(), ResultBuilder()
+    builder = ResultBuilder()
     for line in text if any(line.startswith(MARK) for line in text) else _for_tools(text):
-        for event in reader.feed(line):
-            builder.add(event)
+        builder.feed(line)
     found = [one for one in builder.violations if one.states]
     if not found:
         success = any(_SUCCESS in line for line in text)

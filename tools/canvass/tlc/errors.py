@@ -1,8 +1,7 @@
-"""The errors of `canvass.tlc`: `TlcError`, and a subclass for each thing that fails.
+"""The errors of `canvass.tlc`: `TlcError`, and a subclass for what callers tell apart.
 
-`JarError` and `JavaError`: TLC or Java is not there. `OptionError` and `ConfigError`: TLC cannot
-take an option or a configuration. `TlaValueError`, `ValueSyntaxError` and `DumpError`: a value, its
-text or a dump cannot be read or written. `RunError`: TLC could not be run.
+`ConfigError`: a configuration cannot be read. `TlaValueError`: a value cannot be written.
+`ValueSyntaxError`: the text of a value cannot be read.
 
 Each message is one line that names the file or value, the reason and, if known, the fix. An error
 that TLC reports about a *specification* is not an exception but a
@@ -13,19 +12,7 @@ from __future__ import annotations
 
 
 class TlcError(Exception):
-    """Base of every error raised by ``canvass.tlc``."""
-
-
-class JarError(TlcError):
-    """There is no usable ``tla2tools.jar``."""
-
-
-class JavaError(TlcError):
-    """There is no usable Java."""
-
-
-class OptionError(TlcError):
-    """TLC cannot take an option, file name or constant."""
+    """TLC or Java is missing, or cannot take an option or a file."""
 
 
 class ConfigError(TlcError):
@@ -54,11 +41,3 @@ class ValueSyntaxError(TlaValueError):
         super().__init__(f"not a TLA+ value: {reason} at line {line}, column {column}: {near}")
         self.reason = reason
         self.offset = offset
-
-
-class DumpError(TlcError):
-    """A state-graph dump cannot be read; the message names the file and the line."""
-
-
-class RunError(TlcError):
-    """TLC could not be run, or the caller misused a run."""

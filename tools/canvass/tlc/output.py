@@ -22,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from canvass.tlc.errors import DumpError
+from canvass.tlc.errors import TlcError
 from canvass.tlc.values import Value, parse_state
 
 
@@ -36,21 +36,7 @@ class Code:
     STACK_OVERFLOW: Final = 1005
     INVARIANT_VIOLATED_INITIAL: Final = 2107
     PROPERTY_VIOLATED_INITIAL: Final = 2108
-
-    SYSTEM: Final = frozenset(
-        {*OUT_OF_MEMORY, STACK_OVERFLOW, 1101, 1102, 2100, 2101, 2162, 2163, *range(3100, 3115)}
-    )
-    """These include wrong arguments, and a folder for metadata that exists already."""
-    EVALUATION: Final = frozenset({2102, 2103, 2105, 2106, 2109, 2111, 2113, 2115, 2146, 2147})
-    CONFIGURATION: Final = frozenset({*range(2222, 2246), 2253, 2280, 2281, *range(5001, 5007)})
-    PARSING: Final = frozenset({2171, 3002})
-    TOO_MANY_STATES: Final = frozenset({2172, 2282})
-    ASSUMPTION: Final = frozenset({2104})
     SAFETY: Final = frozenset({INVARIANT_VIOLATED_INITIAL, PROPERTY_VIOLATED_INITIAL, 2110, 2112})
-    DEADLOCK: Final = frozenset({2114})
-    LIVENESS: Final = frozenset({2116})
-    ASSERTION: Final = frozenset({2132})
-
     INTRODUCTIONS: Final = frozenset({2121, 2264})
     """Messages that report no error of their own: they only introduce the states after them."""
     BACK_TO_STATE: Final = 2122
@@ -418,7 +404,7 @@ def read_dump(path: str | os.PathLike[str]) -> Dump:
 
     Raises
     ------
-    DumpError
+    TlcError
         When the file cannot be read, a line has another form, or the end of the graph is missing
         because TLC was killed.
     """
@@ -433,12 +419,12 @@ def read_dump(path: str | os.PathLike[str]) -> Dump:
                 elif started:
                     yield _item(head, line, f"{name}, line {number}")
                 if not started:
-                    raise DumpError(f"{name}, line {number}: not a state graph in dot")
+                    raise TlcError(f"{name}, line {number}: not a state graph in dot")
                 last = line if line.strip() else last
             if not last.rstrip().endswith("}"):
-                raise DumpError(f"{name}: the end is missing; TLC did not finish writing it")
+                raise TlcError(f"{name}: the end is missing; TLC did not finish writing it")
     except OSError as error:
-        raise DumpError(f"{path} cannot be read: {error.strerror}") from None
+        raise TlcError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _item(head: re.Match[str], line: str, place: str) -> DumpState | DumpEdge:
@@ -449,11 +435,11 @@ def _item(head: re.Match[str], line: str, place: str) -> DumpState | DumpEdge:
         attributes[match[1]] = match[3] if quoted is None else _unescape(quoted)
         at = match.end()
     if line[at:].strip() not in ("]", "];", ";"):
-        raise DumpError(f"{place}: attributes were expected: {line[at : at + 40]!a}")
+        raise TlcError(f"{place}: attributes were expected: {line[at : at + 40]!a}")
     source = int(head[1])
     if head[2] is None:
         if "label" not in attributes:
-            raise DumpError(f"{place}: a state without a label")
+            raise TlcError(f"{place}: a state without a label")
         initial = "filled" in attributes.get("style", "")
         return DumpState(source, attributes["label"], initial)
     return DumpEdge(source, int(head[2]), *called(attributes.get("label", "")))

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from canvass.tlc.errors import JarError, JavaError
+from canvass.tlc.errors import TlcError
 
 ENVIRONMENT_VARIABLE: Final = "CANVASS_TLA2TOOLS"
 
@@ -58,7 +58,7 @@ def find_jar() -> Jar:
 
     Raises
     ------
-    JarError
+    TlcError
         When there is no jar; when it cannot be read, is not a zip archive or has no ``tlc2.TLC``.
     """
     named = os.environ.get(ENVIRONMENT_VARIABLE)
@@ -72,11 +72,11 @@ def _provided() -> Path:
     try:
         files = metadata.files(_PROVIDER) or []
     except metadata.PackageNotFoundError:
-        raise JarError(f"no tla2tools.jar: {_JAR_FIX}") from None
+        raise TlcError(f"no tla2tools.jar: {_JAR_FIX}") from None
     for file in files:
         if file.name == "tla2tools.jar":
             return Path(str(file.locate()))
-    raise JarError(f"the package {_PROVIDER} holds no tla2tools.jar: {_JAR_FIX}")
+    raise TlcError(f"the package {_PROVIDER} holds no tla2tools.jar: {_JAR_FIX}")
 
 
 def _open(path: Path, source: str) -> Jar:
@@ -85,11 +85,11 @@ def _open(path: Path, source: str) -> Jar:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         with zipfile.ZipFile(path) as archive:
             if _MAIN_CLASS not in archive.namelist():
-                raise JarError(f"{path} ({source}) holds no tlc2.TLC: {_JAR_FIX}")
+                raise TlcError(f"{path} ({source}) holds no tlc2.TLC: {_JAR_FIX}")
     except OSError as error:
-        raise JarError(f"{path} ({source}) cannot be read: {error.strerror}: {_JAR_FIX}") from None
+        raise TlcError(f"{path} ({source}) cannot be read: {error.strerror}: {_JAR_FIX}") from None
     except (zipfile.BadZipFile, UnicodeDecodeError) as error:
-        raise JarError(f"{path} ({source}) is not a jar: {error}: {_JAR_FIX}") from None
+        raise TlcError(f"{path} ({source}) is not a jar: {error}: {_JAR_FIX}") from None
     return Jar(path, digest, KNOWN.get(digest), source)
 
 
@@ -125,7 +125,7 @@ def find_java() -> Java:
 
     Raises
     ------
-    JavaError
+    TlcError
         When there is no Java, it cannot be run, or it is older than ``MINIMUM_VERSION``. The
         message says what to install.
     """
@@ -135,15 +135,15 @@ def find_java() -> Java:
     else:
         found = shutil.which("java")
         if found is None:
-            raise JavaError(f"no Java: {_FIX}")
+            raise TlcError(f"no Java: {_FIX}")
         launcher, source = Path(found).absolute(), "PATH"
     try:
         modified_ns = launcher.stat().st_mtime_ns
     except OSError as error:
-        raise JavaError(f"no Java at {launcher} ({source}): {error.strerror}: {_FIX}") from None
+        raise TlcError(f"no Java at {launcher} ({source}): {error.strerror}: {_FIX}") from None
     version = _version(launcher, modified_ns, source)
     if version < MINIMUM_VERSION:
-        raise JavaError(f"Java {version} at {launcher} ({source}) is too old: {_FIX}")
+        raise TlcError(f"Java {version} at {launcher} ({source}) is too old: {_FIX}")
     return Java(launcher, version)
 
 
@@ -160,14 +160,14 @@ def _version(launcher: Path, _modified_ns: int, source: str) -> int:
             check=False,
         )
     except OSError as error:
-        raise JavaError(f"{launcher} ({source}) cannot run: {error.strerror}: {_FIX}") from None
+        raise TlcError(f"{launcher} ({source}) cannot run: {error.strerror}: {_FIX}") from None
     except subprocess.TimeoutExpired:
-        raise JavaError(f"{launcher} ({source}) does not answer: {_FIX}") from None
+        raise TlcError(f"{launcher} ({source}) does not answer: {_FIX}") from None
     text = (answer.stderr + answer.stdout).decode(errors="replace")
     match = _VERSION.search(text)
     if answer.returncode != 0 or not match:
         shown = ascii(text.strip().partition("\n")[0][:80])
-        raise JavaError(f"{launcher} ({source}) is not a working Java: {shown}: {_FIX}")
+        raise TlcError(f"{launcher} ({source}) is not a working Java: {shown}: {_FIX}")
     first, second = int(match[1]), int(match[2] or 0)
     # Java 8 reports 1.8.
     return second if first == 1 else first

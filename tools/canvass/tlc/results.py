@@ -21,6 +21,7 @@ from canvass.tlc.output import (
     Event,
     InitialStates,
     Message,
+    OutputReader,
     ParseOutput,
     Progress,
     Severity,
@@ -198,22 +199,24 @@ class CheckResult:
 OUTPUT_LINES: Final = 400
 """Number of last lines that a result keeps of the parser, and of standard error."""
 
+_CONFIG_CODES: Final = (*range(2222, 2246), 2253, 2280, 2281, *range(5001, 5007))
 _BY_MESSAGE: Final = {
-    code: outcome
-    for outcome, found in (
-        (Outcome.EVALUATION_ERROR, Code.EVALUATION),
-        (Outcome.CONFIG_ERROR, Code.CONFIGURATION),
-        (Outcome.PARSE_ERROR, Code.PARSING),
-        (Outcome.STATE_SPACE_TOO_LARGE, Code.TOO_MANY_STATES),
-        (Outcome.SYSTEM_ERROR, Code.SYSTEM),
-        (Outcome.ASSUMPTION, Code.ASSUMPTION),
-        (Outcome.SAFETY, Code.SAFETY),
-        (Outcome.DEADLOCK, Code.DEADLOCK),
-        (Outcome.LIVENESS, Code.LIVENESS),
-        (Outcome.ASSERTION, Code.ASSERTION),
-    )
-    for code in found
+    **dict.fromkeys(
+        (2102, 2103, 2105, 2106, 2109, 2111, 2113, 2115, 2146, 2147), Outcome.EVALUATION_ERROR
+    ),
+    **dict.fromkeys(_CONFIG_CODES, Outcome.CONFIG_ERROR),
+    **dict.fromkeys((2171, 3002), Outcome.PARSE_ERROR),
+    **dict.fromkeys((2172, 2282), Outcome.STATE_SPACE_TOO_LARGE),
+    # Among these are wrong arguments, and a folder for metadata that exists already.
+    **dict.fromkeys((1001, 1002, 1003, 1005, 1101, 1102), Outcome.SYSTEM_ERROR),
+    **dict.fromkeys((2100, 2101, 2162, 2163, *range(3100, 3115)), Outcome.SYSTEM_ERROR),
+    **dict.fromkeys(Code.SAFETY, Outcome.SAFETY),
+    2104: Outcome.ASSUMPTION,
+    2114: Outcome.DEADLOCK,
+    2116: Outcome.LIVENESS,
+    2132: Outcome.ASSERTION,
 }
+"""Outcome by the code of a message, which is the same in all versions of TLC from 2.15."""
 _BY_EXIT: Final = {
     10: Outcome.ASSUMPTION,
     11: Outcome.DEADLOCK,
@@ -253,7 +256,7 @@ _HEAP_HINT: Final = "Java ran out of memory: raise the heap (--heap, heap_mib)."
 
 
 class ResultBuilder:
-    """Makes the result of a run from its events. It keeps no user output.
+    """Reads the lines of a run, and makes its result. It keeps no user output.
 
     Parameters
     ----------
@@ -271,6 +274,7 @@ class ResultBuilder:
 
     def __init__(self, properties: Sequence[str] = ()) -> None:
         self._properties = tuple(properties)
+        self._reader = OutputReader()
         self._result = CheckResult(outcome=Outcome.UNKNOWN, message="")
         self.violations: list[Violation] = []
         self._warnings: list[str] = []
@@ -280,8 +284,14 @@ class ResultBuilder:
         self._finished = False
         self._simulation = False
 
-    def add(self, event: Event) -> None:
-        """Take the next event."""
+    def feed(self, line: str) -> list[Event]:
+        """Take one line without its line end and give the events that it completes."""
+        events = list(self._reader.feed(line))
+        for event in events:
+            self._add(event)
+        return events
+
+    def _add(self, event: Event) -> None:
         match event:
             case Message():
                 self._message_of(event)
@@ -365,8 +375,6 @@ class ResultBuilder:
         seconds: float,
         argv: Sequence[str],
         stderr: Iterable[str] = (),
-        truncated: bool = False,
-        spoke: bool = True,
     ) -> CheckResult:
         """Return the result.
 
@@ -380,18 +388,15 @@ class ResultBuilder:
             As in the result.
         stderr
             Lines of standard error.
-        truncated
-            Whether the output ended within a message.
-        spoke
-            Whether TLC printed any message.
         """
+        spoke = self._reader.messages > 0
         errors = [line for line in stderr if line.strip()]
         if stopped is not None and not (exit_code is not None and exit_code >= 0):
             outcome = stopped
         elif exit_code is None or exit_code < 0 or not spoke:
             outcome = Outcome.UNKNOWN if exit_code is None else Outcome.SYSTEM_ERROR
         elif exit_code == 0:
-            outcome = self._at_success(truncated)
+            outcome = self._at_success()
         else:
             outcome = self._at_failure(exit_code)
         # The exit code decides the kind of an exception that has no code of its own.
@@ -423,11 +428,12 @@ class ResultBuilder:
             return ["No state satisfies the initial predicate: no behaviour was checked."]
         return []
 
-    def _at_success(self, truncated: bool) -> Outcome:
+    def _at_success(self) -> Outcome:
         if self.violations:
             return self.violations[0].outcome
         says_so = self._claims_success or self._simulation
-        return Outcome.SUCCESS if says_so and self._finished and not truncated else Outcome.UNKNOWN
+        whole = self._finished and not self._reader.truncated
+        return Outcome.SUCCESS if says_so and whole else Outcome.UNKNOWN
 
     def _at_failure(self, exit_code: int) -> Outcome:
         reported = self.violations[0].outcome if self.violations else Outcome.UNKNOWN

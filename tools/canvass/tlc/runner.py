@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import IO, Any, Final, Self
 
 from canvass.tlc.config import TlcConfig, existing_file, read_config
-from canvass.tlc.errors import ConfigError, OptionError, RunError
-from canvass.tlc.output import Event, OutputReader, UserOutput
-from canvass.tlc.programs import Jar, Java, clean_environment, find_jar, find_java
+from canvass.tlc.errors import ConfigError, TlcError
+from canvass.tlc.output import Event, UserOutput
+from canvass.tlc.programs import Jar, clean_environment, find_jar, find_java
 from canvass.tlc.results import OUTPUT_LINES, CheckResult, Outcome, ResultBuilder
 from canvass.tlc.values import IDENTIFIER, join_values
 
@@ -140,107 +140,24 @@ class TlcOptions:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Workspace:
-    """A prepared run.
-
-    Attributes
-    ----------
-    root
-        The folder of the run.
-    argv
-        The command, launcher first.
-    config
-        The configuration that TLC reads.
-    """
-
-    root: Path
-    argv: tuple[str, ...]
-    config: TlcConfig
-
-    @property
-    def folder(self) -> Path:
-        """Working directory of the command."""
-        return self.root / "work"
-
-    def close(self) -> None:
-        """Remove the folder and everything in it."""
-        shutil.rmtree(self.root, ignore_errors=True)
-
-
-def _prepare(
-    spec_file: str | os.PathLike[str],
-    config: str | os.PathLike[str] | TlcConfig | None,
-    options: TlcOptions,
-    jar: Jar,
-    java: Java,
-) -> _Workspace:
-    """Make the folder and the command of a run.
-
-    Parameters
-    ----------
-    spec_file
-        The root module, ``Name.tla``.
-    config
-        Configuration file or contents; ``None`` is the file ``Name.cfg`` beside the module.
-    options, jar, java
-        The options, the jar and the Java of the run.
-
-    Raises
-    ------
-    OptionError
-        When a file name begins with ``-``, is not ``Name.tla``, or does not exist; or when a folder
-        of `TlcOptions.library` has ``:`` in its path, which TLC takes for a separator.
-    ConfigError
-        When the configuration cannot be read.
-    RunError
-        When the folder cannot be made.
-    """
-    spec = existing_file(spec_file, "specification")
-    if spec.suffix != ".tla" or not IDENTIFIER.match(spec.stem):
-        raise OptionError(f"a specification is named Name.tla, not {spec.name!a}")
-    if not isinstance(config, TlcConfig):
-        config = read_config(spec.with_suffix(".cfg") if config is None else config)
-    config = _supported(config, spec, jar)
-    class_path = os.pathsep.join([str(jar.path), *_named_libraries()])
-    library = os.pathsep.join([str(spec.parent), *_unsplit(options.library)])
-    own = config.check_deadlock
-    check_deadlock = options.check_deadlock if own is None else own
+def _filled_folder(spec: Path, config: TlcConfig) -> Path:
+    """Make the folder of a run, in which TLC reads and writes."""
+    root = None
     try:
         root = Path(tempfile.mkdtemp(prefix="canvass-tlc-"))
-    except OSError as error:
-        raise RunError(f"no temporary folder for the run: {error.strerror}") from None
-    argv = (
-        str(java.path),
-        *options.java_args(),
-        f"-Djava.io.tmpdir={root / 'tmp'}",
-        f"-Duser.home={root / 'tmp'}",
-        f"-DTLA-Library={library}",
-        "-cp",
-        class_path,
-        "tlc2.TLC",
-        *options.tlc_args(),
-        *([] if check_deadlock else ["-deadlock"]),
-        "-metadir",
-        str(root / "meta"),
-        "-config",
-        "model.cfg",
-        f"{spec.stem}.tla",
-    )
-    workspace = _Workspace(root, argv, config)
-    try:
         for name in ("work", "meta", "tmp"):
             (root / name).mkdir()
-        shutil.copyfile(spec, workspace.folder / spec.name)
-        (workspace.folder / "model.cfg").write_text(config.text(), encoding="utf-8")
+        shutil.copyfile(spec, root / "work" / spec.name)
+        (root / "work" / "model.cfg").write_text(config.text(), encoding="utf-8")
     except OSError as error:
-        workspace.close()
-        raise RunError(f"the run's folder cannot be filled: {error}") from None
-    return workspace
+        if root is not None:
+            shutil.rmtree(root, ignore_errors=True)
+        raise TlcError(f"the run's folder cannot be made: {error}") from None
+    return root
 
 
-def _supported(config: TlcConfig, spec: Path, jar: Jar) -> TlcConfig:
-    """Return the configuration; refuse keywords that the jar's TLC does not know."""
+def _refuse_unsupported(config: TlcConfig, spec: Path, jar: Jar) -> None:
+    """Refuse keywords that the jar's TLC does not know."""
     newer = {"ALIAS": config.alias, "POSTCONDITION": config.postcondition}
     for keyword, given in newer.items():
         if given is not None and jar.known == "2.15":
@@ -248,14 +165,13 @@ def _supported(config: TlcConfig, spec: Path, jar: Jar) -> TlcConfig:
                 f"{spec.name}: the configuration has {keyword} {given}, which needs a newer TLC"
                 " than 2.15: name its tla2tools.jar with CANVASS_TLA2TOOLS"
             )
-    return config
 
 
 def _unsplit(folders: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Give the folders of modules; refuse a folder whose path TLC would split."""
     found = [str(Path(one).absolute()) for one in folders]
     if split := [one for one in found if os.pathsep in one]:
-        raise OptionError(f"TLC finds no module in a folder with {os.pathsep!r}: {split[0]!a}")
+        raise TlcError(f"TLC finds no module in a folder with {os.pathsep!r}: {split[0]!a}")
     return found
 
 
@@ -264,13 +180,13 @@ def _named_libraries() -> list[str]:
 
     Raises
     ------
-    OptionError
+    TlcError
         If one of them does not exist, or is a file but not a jar.
     """
     found = [Path(one) for one in os.environ.get(LIBRARIES, "").split(os.pathsep) if one]
     for one in found:
         if not (one.is_dir() or zipfile.is_zipfile(one)):
-            raise OptionError(f"{LIBRARIES}: {str(one)!a} is neither a folder nor a jar")
+            raise TlcError(f"{LIBRARIES}: {str(one)!a} is neither a folder nor a jar")
     return [str(one.absolute()) for one in found]
 
 
@@ -280,9 +196,18 @@ _CHILD_PROCESS = Path(__file__).with_name("child_process.py")
 class TlcRun(Iterator[Event]):
     """A run of TLC: a context manager, an iterator of events, and then the result.
 
-    ``result`` is ready after the last event, or after :meth:`wait`. If the ``with`` block is left
-    earlier, TLC is killed and the outcome is ``INTERRUPTED``. The output of the specification is
-    not kept, so a run may print without bound.
+    TLC starts when the first event is read. ``result`` is ready after the last event, or after
+    :meth:`wait`. If the ``with`` block is left earlier, TLC is killed and the outcome is
+    ``INTERRUPTED``. The output of the specification is not kept, so a run may print without bound.
+
+    Parameters
+    ----------
+    spec_file
+        The root module, ``Name.tla``.
+    config
+        The configuration file or its contents; ``None`` is ``Name.cfg`` beside the module.
+    options
+        The options of the run; ``None`` is ``TlcOptions()``.
 
     Attributes
     ----------
@@ -290,6 +215,14 @@ class TlcRun(Iterator[Event]):
         The command.
     foreign_lines : deque of str
         The last printed lines that are not part of a value.
+
+    Raises
+    ------
+    ConfigError
+        When the configuration cannot be read.
+    TlcError
+        When there is no usable jar or Java, a file does not exist or cannot be given to TLC, or the
+        run's folder cannot be made.
     """
 
     def __init__(
@@ -298,13 +231,40 @@ class TlcRun(Iterator[Event]):
         config: str | os.PathLike[str] | TlcConfig | None = None,
         options: TlcOptions | None = None,
     ) -> None:
+        options = options or TlcOptions()
+        jar, java = find_jar(), find_java()
+        spec = existing_file(spec_file, "specification")
+        if spec.suffix != ".tla" or not IDENTIFIER.match(spec.stem):
+            raise TlcError(f"a specification is named Name.tla, not {spec.name!a}")
+        if not isinstance(config, TlcConfig):
+            config = read_config(spec.with_suffix(".cfg") if config is None else config)
+        _refuse_unsupported(config, spec, jar)
+        class_path = os.pathsep.join([str(jar.path), *_named_libraries()])
+        library = os.pathsep.join([str(spec.parent), *_unsplit(options.library)])
+        own = config.check_deadlock
+        check_deadlock = options.check_deadlock if own is None else own
+        self._root = root = _filled_folder(spec, config)
+        self.argv = (
+            str(java.path),
+            *options.java_args(),
+            f"-Djava.io.tmpdir={root / 'tmp'}",
+            f"-Duser.home={root / 'tmp'}",
+            f"-DTLA-Library={library}",
+            "-cp",
+            class_path,
+            "tlc2.TLC",
+            *options.tlc_args(),
+            *([] if check_deadlock else ["-deadlock"]),
+            "-metadir",
+            str(root / "meta"),
+            "-config",
+            "model.cfg",
+            f"{spec.stem}.tla",
+        )
+        self._timeout_s = options.timeout_s
         self._result: CheckResult | None = None
-        self._options = options or TlcOptions()
-        self._workspace = _prepare(spec_file, config, self._options, find_jar(), find_java())
-        self.argv = self._workspace.argv
         self.foreign_lines: deque[str] = deque(maxlen=OUTPUT_LINES)
-        self._reader = OutputReader()
-        self._builder = ResultBuilder(self._workspace.config.properties)
+        self._builder = ResultBuilder(config.properties)
         self._stderr: deque[str] = deque(maxlen=OUTPUT_LINES)
         self._events = self._run()
 
@@ -326,11 +286,11 @@ class TlcRun(Iterator[Event]):
 
         Raises
         ------
-        RunError
+        TlcError
             If the run has not ended.
         """
         if self._result is None:
-            raise RunError("the run is not finished: iterate to its end, or call wait()")
+            raise TlcError("the run is not finished: iterate to its end, or call wait()")
         return self._result
 
     def printed_values(self) -> Iterator[Any]:
@@ -363,17 +323,15 @@ class TlcRun(Iterator[Event]):
         drain.start()
         # The threads refer to the process, not to the run: a run without references is closed.
         expired = threading.Event()
-        timer = threading.Timer(self._options.timeout_s or 0, _expire, (process, expired))
+        timer = threading.Timer(self._timeout_s or 0, _expire, (process, expired))
         timer.daemon = True
-        if self._options.timeout_s is not None:
+        if self._timeout_s is not None:
             timer.start()
         ended = False
         try:
             for raw in process.stdout:
                 line = raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
-                for event in self._reader.feed(line):
-                    self._builder.add(event)
-                    yield event
+                yield from self._builder.feed(line)
             ended = True
         finally:
             if not ended:
@@ -398,7 +356,7 @@ class TlcRun(Iterator[Event]):
         try:
             return subprocess.Popen(
                 [sys.executable, "-I", "-S", str(_CHILD_PROCESS), *self.argv],
-                cwd=self._workspace.folder,
+                cwd=self._root / "work",
                 env=clean_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -406,19 +364,17 @@ class TlcRun(Iterator[Event]):
                 start_new_session=True,
             )
         except OSError as error:
-            raise RunError(f"TLC cannot be started: {error}") from None
+            raise TlcError(f"TLC cannot be started: {error}") from None
 
     def _settle(self, stopped: Outcome | None, exit_code: int | None, seconds: float) -> None:
         """Set the result, and remove the folder of the run."""
-        self._workspace.close()
+        shutil.rmtree(self._root, ignore_errors=True)
         self._result = self._builder.result(
             exit_code=exit_code,
             stopped=stopped,
             seconds=seconds,
             argv=self.argv,
             stderr=self._stderr,
-            truncated=self._reader.truncated,
-            spoke=self._reader.messages > 0,
         )
 
 
@@ -436,39 +392,6 @@ def _expire(process: subprocess.Popen[bytes], expired: threading.Event) -> None:
 def _drain(stream: IO[bytes], lines: deque[str]) -> None:
     for raw in stream:
         lines.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
-
-
-def run(
-    spec_file: str | os.PathLike[str],
-    config_file: str | os.PathLike[str] | TlcConfig | None = None,
-    options: TlcOptions | None = None,
-) -> TlcRun:
-    """Prepare a run of TLC; TLC starts when the first event is read.
-
-    Parameters
-    ----------
-    spec_file
-        The root module, ``Name.tla``.
-    config_file
-        The configuration file or its contents; ``None`` is ``Name.cfg`` beside the module.
-    options
-        The options of the run; ``None`` is ``TlcOptions()``.
-
-    Returns
-    -------
-    TlcRun
-        A context manager and iterator.
-
-    Raises
-    ------
-    JarError, JavaError
-        When there is no usable jar or Java.
-    OptionError, ConfigError
-        When a file does not exist, or TLC cannot use it.
-    RunError
-        When the run's folder cannot be made.
-    """
-    return TlcRun(spec_file, config_file, options)
 
 
 def check(
@@ -508,7 +431,7 @@ def check(
         On Ctrl-C, after TLC was killed.
     """
     given = replace(options or TlcOptions(), **changes)
-    with run(spec, config, given) as running:
+    with TlcRun(spec, config, given) as running:
         for event in running:
             if on_event is not None:
                 on_event(event)
