@@ -39,6 +39,5 @@ def interpret(
         exit_code=exit_code,
         stopped=stopped,
         seconds=1.0,
-        argv=["java", "tlc2.TLC"],
         stderr=stderr,
     )

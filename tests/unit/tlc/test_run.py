@@ -51,14 +51,11 @@ def test_one_run_gives_verdict_and_graph_and_touches_no_folder(tmp_path: Path) -
     for suffix in ("tla", "cfg"):
         (folder / f"Lights.{suffix}").write_bytes((SPECS / f"Lights.{suffix}").read_bytes())
     folder.chmod(0o555)
-    seen: list[Event] = []
 
-    result = check(
-        folder / "Lights.tla",
-        dump=tmp_path / "lights.dot",
-        on_event=seen.append,
-        options=SHORT,
-    )
+    options = replace(SHORT, dump=tmp_path / "lights.dot")
+    with TlcRun(folder / "Lights.tla", None, options) as running:
+        seen: list[Event] = list(running)
+    result, argv = running.result, running.argv
 
     assert (result.outcome, result.distinct, result.depth) == (Outcome.SUCCESS, 63, 6)
     assert result.tlc_version == "2.15"
@@ -68,8 +65,8 @@ def test_one_run_gives_verdict_and_graph_and_touches_no_folder(tmp_path: Path) -
     assert list(map(graph_line, read_dump(tmp_path / "lights.dot"))) == list(
         map(graph_line, read_dump(FIXTURES / "lights.dot"))
     )
-    assert result.argv[-3:] == ("-config", "model.cfg", "Lights.tla")
-    assert not Path(result.argv[result.argv.index("-metadir") + 1]).exists()
+    assert argv[-3:] == ("-config", "model.cfg", "Lights.tla")
+    assert not Path(argv[argv.index("-metadir") + 1]).exists()
 
 
 def graph_line(item: DumpState | DumpEdge) -> tuple[Any, ...]:

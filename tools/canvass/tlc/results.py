@@ -157,8 +157,6 @@ class CheckResult:
         Seed of the run; the same seed repeats the run.
     exit_code : int or None
         Negative for a signal; ``None`` if the process was not started.
-    argv : tuple of str
-        The command.
     output : tuple of str
         The last 400 lines of the parser (and of Java before it), and of standard error.
     warnings : tuple of str
@@ -176,7 +174,6 @@ class CheckResult:
     tlc_version: str | None = None
     seed: int | None = None
     exit_code: int | None = None
-    argv: tuple[str, ...] = ()
     output: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -373,7 +370,6 @@ class ResultBuilder:
         exit_code: int | None,
         stopped: Outcome | None = None,
         seconds: float,
-        argv: Sequence[str],
         stderr: Iterable[str] = (),
     ) -> CheckResult:
         """Return the result.
@@ -384,7 +380,7 @@ class ResultBuilder:
             Exit code of the process, negative for a signal; ``None`` if it was not started.
         stopped
             ``TIMEOUT`` or ``INTERRUPTED`` if the run was killed.
-        seconds, argv
+        seconds
             As in the result.
         stderr
             Lines of standard error.
@@ -413,7 +409,6 @@ class ResultBuilder:
             violations=tuple(shown),
             seconds=seconds,
             exit_code=exit_code,
-            argv=tuple(argv),
             output=output,
             warnings=(*self._of_parser(outcome), *self._warnings, *self._doubts(outcome)),
         )

@@ -373,7 +373,6 @@ class TlcRun(Iterator[Event]):
             exit_code=exit_code,
             stopped=stopped,
             seconds=seconds,
-            argv=self.argv,
             stderr=self._stderr,
         )
 
