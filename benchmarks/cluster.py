@@ -23,7 +23,7 @@ from canvass.cluster.rules import Rules
 from canvass.log.entries import SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node
-from canvass.services.service import REQUEST, Counter, ExactlyOnce
+from canvass.services.service import REQUEST, Counter
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
     Egress,
@@ -60,7 +60,7 @@ class Alone:
         self.sent: list[Egress] = []
         self.storage = FileStorage(folder, sync=False)
         settings = NodeSettings(0, Rules.of("hardened", 1), Timing(), "0=a:1")
-        self.service = ExactlyOnce(Counter())
+        self.service = Counter()
         self.node = Node(
             settings,
             Archive(self.storage),
@@ -118,7 +118,7 @@ def restart(folder: Path, count: int) -> tuple[float, float]:
     began_s = perf_counter()
     alone = Alone(folder)
     read_s = perf_counter() - began_s
-    while alone.service.application.snapshot() != b"%d" % count:
+    while alone.service.snapshot() != b"%d" % count:
         alone.work()
     took_s = perf_counter() - began_s
     alone.node.close()

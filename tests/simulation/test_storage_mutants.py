@@ -17,7 +17,7 @@ from canvass.archive.archive import Archive, Kept
 from canvass.archive.recording import Recording
 from canvass.selftest.simulation_series import simulate
 from canvass.services import service
-from canvass.services.agent import BoundedLogAdapter
+from canvass.services.agent import ServiceAgent
 from canvass.simulation.options import CUT_KINDS, Faults, Options
 
 Break = Callable[[pytest.MonkeyPatch], None]
@@ -62,13 +62,13 @@ def apply_repetitions(patch: pytest.MonkeyPatch) -> None:
 
 def process_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
     """Services read to the end of the recording."""
-    original = BoundedLogAdapter.poll
+    original = ServiceAgent.do_work
 
-    def poll(self: BoundedLogAdapter, commit_position: int, on_entry: object) -> int:
+    def do_work(self: ServiceAgent, commit_position: int) -> bool:
         del commit_position
-        return original(self, (1 << 63) - 1, on_entry)  # type: ignore[arg-type]
+        return original(self, (1 << 63) - 1)
 
-    patch.setattr(BoundedLogAdapter, "poll", poll)
+    patch.setattr(ServiceAgent, "do_work", do_work)
 
 
 def forget_the_candidate_term(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from canvass.log.entries import ClusterActionRequest, SessionMessageHeader
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.module_state import ControlToggle
 from canvass.node.node import Node
-from canvass.services.service import REQUEST, Application, Counter, ExactlyOnce
+from canvass.services.service import REQUEST, Counter
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
     Egress,
@@ -33,12 +33,12 @@ class Alone:
         storage: MemoryStorage,
         segment_length: int = SEGMENT_LENGTH,
         sent: list[Egress] | None = None,
-        applications: Sequence[Application] = (),
+        services: Sequence[Counter] = (),
     ) -> None:
         self.storage = storage
         self.sent: list[Egress] = [] if sent is None else sent
         settings = NodeSettings(0, Rules.of("hardened", 1), Timing(), "0=a:1")
-        self.services = [ExactlyOnce(one) for one in applications or (Counter(),)]
+        self.services = services or (Counter(),)
         self.service = self.services[0]
         self.node = Node(
             settings,

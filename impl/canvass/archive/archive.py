@@ -29,19 +29,14 @@ _HEADER: Final = struct.Struct("<8sII")
 _ASIDE: Final = ".new"
 
 
-def replace_file(storage: Storage, name: str, data: bytes) -> None:
-    """Write a file in place of the old one of that name, durably."""
+def write_sealed(storage: Storage, name: str, magic: bytes, data: bytes) -> None:
+    """Write a file with a checksum in place of the old one of that name, durably."""
     aside = name + _ASIDE
     storage.create(aside)
-    storage.append(aside, data)
+    storage.append(aside, _HEADER.pack(magic, len(data), crc32(data)) + data)
     storage.sync(aside)
     storage.rename(aside, name)
     storage.sync_folder()
-
-
-def write_sealed(storage: Storage, name: str, magic: bytes, data: bytes) -> None:
-    """Write a file with a checksum in place of the old one of that name, durably."""
-    replace_file(storage, name, _HEADER.pack(magic, len(data), crc32(data)) + data)
 
 
 def read_sealed(storage: Storage, name: str, magic: bytes) -> bytes | None:
@@ -64,13 +59,6 @@ def read_sealed(storage: Storage, name: str, magic: bytes) -> bytes | None:
     if length != len(data) or crc32(data) != crc:
         raise DamageError(name, _HEADER.size, "the checksum does not match the content")
     return data
-
-
-def remove_aside(storage: Storage) -> None:
-    """Remove files that were not complete when a process ended."""
-    for name in storage.names():
-        if name.endswith(_ASIDE):
-            storage.remove(name)
 
 
 MODULE_SERVICE_ID: Final = -1
@@ -128,7 +116,9 @@ class Archive:
 
     def __init__(self, storage: Storage, segment_length: int = SEGMENT_LENGTH) -> None:
         self._storage = storage
-        remove_aside(storage)
+        for name in storage.names():
+            if name.endswith(_ASIDE):  # It was not complete when a process ended.
+                storage.remove(name)
         storage.sync_folder()  # The last renames of a killed process may not be durable.
         self.recording = Recording(storage, segment_length=segment_length)
         written = read_sealed(storage, STATE, _STATE_MAGIC)

@@ -173,12 +173,12 @@ class Recording:
             self._begin_segment(position)
         checksum = chained(self._checksums[-1] if self._checksums else 0, position, payload)
         unsynced = position - self.synced_position
-        frame = Frame(position, position, payload, checksum, unsynced)
-        data = encode_frame(frame)
-        self._storage.append(segment_name(self._starts[-1]), data)
-        self._ends.append(position + len(data))
+        end = position + aligned_length(len(payload))
+        frame = Frame(position, end, payload, checksum, unsynced)
+        self._storage.append(segment_name(self._starts[-1]), encode_frame(frame))
+        self._ends.append(end)
         self._checksums.append(checksum)
-        return Frame(position, position + len(data), payload, checksum, unsynced)
+        return frame
 
     def extend(self, data: bytes, stop_position: int) -> int:
         """Continue the recording with frames of another one. Return the number of entries.
@@ -262,10 +262,8 @@ class Recording:
             data = self.raw(position, stop_position)
             if not data:
                 return
-            offset = 0
-            while offset < len(data):
-                frame = self._decoded(data, offset, position)
-                offset, position = offset + frame.end - frame.position, frame.end
+            for frame in self._frames(data, position):
+                position = frame.end
                 yield frame
 
     def raw(self, position: int, stop_position: int, limit: int = REPLAY_BYTES) -> bytes:
@@ -304,20 +302,21 @@ class Recording:
             If a frame is damaged.
         """
         data = self.raw(position, stop_position)
-        offset = 0
-        while offset < len(data):
-            frame = self._decoded(data, offset, position)
-            offset, position = offset + frame.end - frame.position, frame.end
+        for _ in self._frames(data, position):
+            pass
         return data
 
-    def _decoded(self, data: bytes, offset: int, position: int) -> Frame:
-        frame = decode_frame(data, offset, position)
-        if frame is None or frame.checksum != self.checksum(frame.end):
-            start = self._starts[bisect_right(self._starts, position) - 1]
-            raise DamageError(
-                segment_name(start), position - start, "the entry has changed since it was written"
-            )
-        return frame
+    def _frames(self, data: bytes, start: int) -> Iterator[Frame]:
+        """Decode and check the frames in bytes that were read from a position on."""
+        position = start
+        while position < start + len(data):
+            frame = decode_frame(data, position - start, position)
+            if frame is None or frame.checksum != self.checksum(frame.end):
+                segment = self._starts[bisect_right(self._starts, position) - 1]
+                reason = "the entry has changed since it was written"
+                raise DamageError(segment_name(segment), position - segment, reason)
+            yield frame
+            position = frame.end
 
     def _begin_segment(self, position: int) -> None:
         self.sync()

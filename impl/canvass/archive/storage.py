@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 
 class ArchiveError(Exception):
@@ -77,9 +76,6 @@ class Storage(Protocol):
         ...
 
 
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
-
-
 class FileStorage:
     """A folder, held by one process at a time; see `Storage`. ``fsync`` makes data durable.
 
@@ -140,7 +136,6 @@ class FileStorage:
 
     def rename(self, name: str, new_name: str) -> None:
         """See `Storage`."""
-        self._check(new_name)
         self._forget(name)
         self._forget(new_name)
         os.rename(name, new_name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
@@ -161,20 +156,14 @@ class FileStorage:
             self._forget(name)
         os.close(self._folder)
 
-    def _check(self, name: str) -> None:
-        if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name for a file of an archive")
-
     def _file(self, name: str, flags: int = 0) -> int:
         found = self._open.get(name)
         if found is None:
-            self._check(name)
             flags |= os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             found = self._open[name] = os.open(name, flags, 0o644, dir_fd=self._folder)
         return found
 
     def _forget(self, name: str) -> None:
-        self._check(name)
         found = self._open.pop(name, None)
         if found is not None:
             os.close(found)

@@ -200,21 +200,15 @@ class ClusterClient:
                 pass
 
     def _on_redirect(self, event: SessionEvent) -> None:
-        self._learn(event.detail)
+        self.endpoints.update(parse_endpoints(event.detail))
         leader = event.leader_member_id
         if leader in self.endpoints and leader != self.leader_member_id:
             self._connect(leader)
 
     def _on_new_leader(self, event: NewLeaderEvent) -> None:
         if event.leadership_term_id > self.leadership_term_id:
-            self._learn(event.ingress_endpoints)
+            self.endpoints.update(parse_endpoints(event.ingress_endpoints))
             self._follow(event.leadership_term_id, event.leader_member_id)
-
-    def _learn(self, endpoints: str) -> None:
-        try:
-            self.endpoints.update(parse_endpoints(endpoints))
-        except ValueError:
-            return
 
     def _follow(self, term: int, leader: int) -> None:
         """Offer all unanswered requests to a new leader."""

@@ -113,6 +113,11 @@ class ClusterActionRequest(WireMessage, frozen=True, tag=23):
     action: ClusterAction
     flags: int
 
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether the members take a snapshot, and not only standby members."""
+        return self.action is ClusterAction.SNAPSHOT and not self.flags & STANDBY_FLAG
+
 
 class NewLeadershipTermEvent(WireMessage, frozen=True, tag=24):
     """The first entry of a leadership term."""
@@ -164,12 +169,6 @@ class _Layout:
 
 _BY_KIND: Final = {kind: _Layout(kind) for kind in get_args(LogMessage)}
 _LAYOUTS: Final = {layout.template_id: layout for layout in _BY_KIND.values()}
-
-
-def kind_of(data: bytes) -> type[LogMessage] | None:
-    """The class of an encoded message, or None if the bytes do not begin like one."""
-    found = _LAYOUTS.get(_HEADER.unpack_from(data)[1]) if len(data) >= _HEADER.size else None
-    return None if found is None else found.kind
 
 
 def encode(message: LogMessage) -> bytes:
@@ -227,20 +226,3 @@ def aligned_length(payload_length: int) -> int:
     """The length of an entry in the log, with its frame header and padding."""
     length = FRAME_HEADER_LENGTH + payload_length
     return (length + FRAME_ALIGNMENT - 1) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
-
-
-def opens_term(data: bytes) -> bool:
-    """Whether an encoded log message is the first entry of a term."""
-    return kind_of(data) is NewLeadershipTermEvent
-
-
-def requests_snapshot(data: bytes) -> bool:
-    """Whether an encoded log message requests a snapshot of the members."""
-    if kind_of(data) is not ClusterActionRequest:
-        return False
-    message = decode(data)
-    return (
-        isinstance(message, ClusterActionRequest)
-        and message.action is ClusterAction.SNAPSHOT
-        and not message.flags & STANDBY_FLAG
-    )

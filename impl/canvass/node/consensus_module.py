@@ -111,19 +111,18 @@ class ClientIngress:
         self.leads = False
         self.leader_member_id = -1
         self.leadership_term_id = -1
-        self.now = 0
         self.messages: deque[SessionMessageHeader | SessionCloseRequest] = deque()
         """The messages to append, in order of arrival: a close follows a session's messages."""
         self._pending: dict[int, PendingSession] = {}
         self._redirected: deque[SessionConnectRequest] = deque()
         self._rejected: deque[tuple[SessionConnectRequest, str]] = deque()
 
-    def on_message(self, message: Ingress) -> None:
-        """Receive a message of a client."""
+    def on_message(self, message: Ingress, now: int) -> None:
+        """Receive a message of a client; ``now`` is in the unit of timestamps."""
         if isinstance(message, SessionConnectRequest):
             self._on_connect(message)
         elif self.leads:
-            self._on_session(message)
+            self._on_session(message, now)
 
     def next_admitted(self) -> PendingSession | None:
         """The next client whose session can be opened, or None."""
@@ -197,7 +196,7 @@ class ClientIngress:
         else:
             self._pending[session_id] = PendingSession(session_id, request)
 
-    def _on_session(self, message: object) -> None:
+    def _on_session(self, message: Ingress, now: int) -> None:
         if not isinstance(message, _OF_SESSIONS):
             return
         session = self.state.sessions.get(message.cluster_session_id)
@@ -209,7 +208,7 @@ class ClientIngress:
             return
         match message:
             case SessionKeepAlive():
-                session.touch(self.now)
+                session.touch(now)
             case AdminRequest(correlation_id=correlation_id, request_type=asked):
                 code, answer = self._request_snapshot()
                 response = AdminResponse(session.id, correlation_id, asked, code, answer, b"")
@@ -585,8 +584,7 @@ class ConsensusModule:
 
     def on_ingress(self, message: Ingress) -> None:
         """Receive a message of a client."""
-        self.ingress.now = self.time_ms
-        self.ingress.on_message(message)
+        self.ingress.on_message(message, self.time_ms)
 
     def _on_service_egress(self, session_id: int, payload: bytes) -> None:
         session = self.state.sessions.get(session_id)

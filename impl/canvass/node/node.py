@@ -39,11 +39,10 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.log import entries
 from canvass.log.entries import (
+    ClusterActionRequest,
     ClusterTimeUnit,
     NewLeadershipTermEvent,
     aligned_length,
-    opens_term,
-    requests_snapshot,
 )
 from canvass.node.consensus_module import ConsensusModule, NodeSettings
 from canvass.node.streams import Image, LogStreams, Replication
@@ -198,7 +197,6 @@ class Node:
     def _set_time(self, now_ns: int, time_ms: int) -> None:
         self.streams.now_ns = now_ns
         self.module.time_ms = max(self.module.time_ms, time_ms)
-        self.module.ingress.now = self.module.time_ms
 
     # The port of the duty cycle.
 
@@ -220,18 +218,15 @@ class Node:
         recording = self.archive.recording
         for frame in recording.replay(position, recording.boundary_from(bound)):
             is_within = frame.end > bound
-            if count and (is_within or opens_term(frame.payload)):
+            message = entries.decode(frame.payload)
+            if count and (is_within or isinstance(message, NewLeadershipTermEvent)):
                 break
             entry_position = frame.position if is_within else NULL_VALUE
-            if opens_term(frame.payload):
-                event = entries.decode(frame.payload)
-                assert isinstance(event, NewLeadershipTermEvent)
-                base = event.term_base_log_position
-                return LogPart(
-                    frame.end, 1, event.leadership_term_id, base, entry_position=entry_position
-                )
+            if isinstance(message, NewLeadershipTermEvent):
+                term, base = message.leadership_term_id, message.term_base_log_position
+                return LogPart(frame.end, 1, term, base, entry_position=entry_position)
             end, count = frame.end, count + 1
-            snapshot = requests_snapshot(frame.payload)
+            snapshot = isinstance(message, ClusterActionRequest) and message.is_snapshot
             if snapshot or is_within or count == limit:
                 return LogPart(end, count, snapshot=snapshot, entry_position=entry_position)
         return LogPart(end, count) if count else None
@@ -257,8 +252,8 @@ class Node:
         message = self.module.poll(publication.end)
         if message is None:
             return None
-        data = entries.encode(message)
-        return Offer(aligned_length(len(data)), snapshot=requests_snapshot(data))
+        snapshot = isinstance(message, ClusterActionRequest) and message.is_snapshot
+        return Offer(aligned_length(len(entries.encode(message))), snapshot=snapshot)
 
     def is_active(self) -> bool:
         """See `canvass.cluster.duty_cycle.Port`."""

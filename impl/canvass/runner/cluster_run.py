@@ -7,7 +7,7 @@ import re
 import secrets
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,15 +16,9 @@ from typing import Final, Protocol, TypeAlias
 from canvass.cluster.messages import Record
 from canvass.cluster.predicates import is_quorum
 from canvass.runner.commands import Command, TimedCommand, TypedCommands
-from canvass.runner.configuration import (
-    MemberConfig,
-    MemberStatus,
-    lock_folder,
-    new_folder,
-    old_folder,
-)
+from canvass.runner.configuration import MemberConfig, MemberStatus, cluster_folder, lock_folder
 from canvass.runner.load import Load, LoadBook
-from canvass.runner.supervisor import Supervisor, free_ports
+from canvass.runner.supervisor import Supervisor, free_ports, until
 
 _PERIOD_S: Final = 0.25
 _PART: Final = re.compile(r"snapshot-(\d+)-service-(\d+)\.dat")
@@ -155,7 +149,6 @@ class ClusterOptions:
     services: int
     script: list[TimedCommand]
     load: float
-    clients: int
     again: bool
 
 
@@ -175,7 +168,7 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
         If the folder is not empty, is another cluster's, or its cluster is running.
     """
     supervisor = _supervisor(options)
-    load = _load(options, supervisor.endpoints)
+    load = Load(supervisor.endpoints, options.load, options.clock) if options.load else None
     began_s = time.monotonic()
     value = None
     problems: list[str] = []
@@ -185,7 +178,11 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
         with view_of(supervisor, load) as view:
             for i in range(options.members):
                 await supervisor.start(i)
-            await _await_first_leader(options, supervisor)
+            # The clients' latencies do not include the start.
+            await until(
+                lambda: supervisor.leader() is not None or not _may_elect(supervisor),
+                200 / options.clock,
+            )
             began_s = time.monotonic()  # Times of a script count from the first leader on.
             limit_s = end_limit_s(options.clock)
             if load is None or (_may_elect(supervisor) and await load.start(limit_s)):
@@ -248,15 +245,9 @@ def _report(
     )
 
 
-def _load(options: ClusterOptions, endpoints: Mapping[int, str]) -> Load | None:
-    if not options.load:
-        return None
-    return Load(endpoints, options.load, options.clients, options.clock)
-
-
 def _supervisor(options: ClusterOptions) -> Supervisor:
     run_id = f"run-{options.revision}-{options.members}"
-    folder = old_folder(options.out, run_id) if options.again else new_folder(options.out, run_id)
+    folder = cluster_folder(options.out, run_id, again=options.again)
     cluster_id = secrets.randbits(62)
     ports = free_ports(2 * options.members)
     configs = [
@@ -279,13 +270,6 @@ def _supervisor(options: ClusterOptions) -> Supervisor:
     if options.again:
         supervisor.check_again()
     return supervisor
-
-
-async def _await_first_leader(options: ClusterOptions, supervisor: Supervisor) -> None:
-    """Wait for the first leader, so that the clients' latencies do not include the start."""
-    limit_s = time.monotonic() + 200 / options.clock
-    while supervisor.leader() is None and time.monotonic() < limit_s and _may_elect(supervisor):
-        await asyncio.sleep(0.05)
 
 
 async def _run_until_end(

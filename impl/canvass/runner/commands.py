@@ -73,9 +73,7 @@ def parse_command(text: str, member_count: int) -> Command:
 
 
 def _member(target: str, member_count: int) -> str:
-    # An id is short. Python refuses to read numbers of thousands of digits.
-    is_id = target.isdecimal() and len(target) < 10
-    if target in ROLES or (is_id and int(target) < member_count):
+    if target in (*ROLES, *map(str, range(member_count))):
         return target
     ids = "0" if member_count == 1 else f"0 to {member_count - 1}"
     raise RunnerError(f"no member {target[:40]!r}: give {ids}, leader, follower or all")
@@ -98,7 +96,7 @@ def parse_script(text: str, member_count: int) -> list[TimedCommand]:
         try:
             at_s = float(time.removesuffix("s"))
         except ValueError:
-            raise RunnerError(f"line {number}: {time!r} is not a time in seconds") from None
+            at_s = -1.0
         if not 0 <= at_s <= 1e6:
             raise RunnerError(f"line {number}: {time!r} is not a time in seconds")
         try:

@@ -41,29 +41,18 @@ class ClusterFolder:
         return self.root / "data" / f"member-{i}.log"
 
 
-def old_folder(root: Path, run_id: str) -> ClusterFolder:
-    """The folder of a cluster that has run before.
+def cluster_folder(root: Path, run_id: str, *, again: bool) -> ClusterFolder:
+    """The folder of a new cluster, which is created; or of one that has run before.
 
     Raises
     ------
     RunnerError
-        If ``root`` is not the folder of a cluster.
+        If the folder of a new cluster is not empty, or the other one has no cluster.
     """
-    if not (root / "data").is_dir():
-        raise RunnerError(f"{root} is not the folder of a cluster: data is missing")
-    return ClusterFolder(root, run_id)
-
-
-def new_folder(root: Path, run_id: str) -> ClusterFolder:
-    """Create the folder of a new cluster.
-
-    Raises
-    ------
-    RunnerError
-        If the folder is not empty.
-    """
-    if root.exists() and any(root.iterdir()):
+    if not again and root.exists() and any(root.iterdir()):
         raise RunnerError(f"{root} is not empty; name a new or empty folder")
+    if again and not (root / "data").is_dir():
+        raise RunnerError(f"{root} is not the folder of a cluster: data is missing")
     root.mkdir(parents=True, exist_ok=True)
     return ClusterFolder(root, run_id)
 
@@ -101,9 +90,9 @@ class MemberConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     data_folder: str
     services: int
     """The number of services, each a counter."""
-    run_folder: str = ""
-    """The folder of the recorded run; empty if nothing is recorded."""
-    run_id: str = ""
+    run_folder: str
+    """The folder of the recorded run."""
+    run_id: str
 
 
 class MemberStatus(msgspec.Struct, frozen=True):

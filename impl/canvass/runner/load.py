@@ -9,8 +9,11 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from canvass.client.connection import ClosedError, Connection
+
+CLIENTS: Final = 2
 
 
 @dataclass
@@ -63,16 +66,13 @@ class Load:
         The ingress endpoints of the cluster.
     rate
         The requests per second of all clients together.
-    clients
-        The number of clients.
     clock
         The divisor of Aeron's durations in the cluster.
     """
 
-    def __init__(self, endpoints: Mapping[int, str], rate: float, clients: int, clock: int) -> None:
+    def __init__(self, endpoints: Mapping[int, str], rate: float, clock: int) -> None:
         self._endpoints, self._clock = dict(endpoints), clock
-        self._period_s = clients / rate
-        self._count = clients
+        self._period_s = CLIENTS / rate
         self.book = LoadBook()
         self._connections: list[Connection] = []
         self._offering: list[asyncio.Task[None]] = []
@@ -80,7 +80,7 @@ class Load:
 
     async def start(self, timeout_s: float) -> bool:
         """Connect the clients, read the counter, and begin. Return false after the timeout."""
-        for k in range(self._count):
+        for k in range(CLIENTS):
             name = f"load {k}"
             self._connections.append(
                 await Connection.open(self._endpoints, name=name, clock=self._clock)
@@ -96,7 +96,7 @@ class Load:
 
     async def _offer(self, connection: Connection, k: int) -> None:
         loop = asyncio.get_running_loop()
-        due_s = loop.time() + self._period_s * k / self._count
+        due_s = loop.time() + self._period_s * k / CLIENTS
         while True:
             await asyncio.sleep(max(0.0, due_s - loop.time()))
             due_s = max(due_s + self._period_s, loop.time() - 10 * self._period_s)

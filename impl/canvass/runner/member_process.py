@@ -14,7 +14,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +32,7 @@ from canvass.node.consensus_module import SESSION_TIMEOUT_MS, NodeSettings
 from canvass.node.module_state import ControlToggle
 from canvass.node.node import Node, resumption
 from canvass.runner.configuration import MARK_FILE, Mark, MemberConfig, MemberStatus, read_config
-from canvass.services.service import ClusteredService, Counter, ExactlyOnce
+from canvass.services.service import Counter
 from canvass.traces.recorder import RunRecorder, StreamRecorder
 from canvass.traces.schema import MAX_LINE_BYTES, Event, Run
 from canvass.traces.timeouts import settings_of
@@ -102,12 +102,6 @@ CONSENSUS: Final = 0
 LOG: Final = 1
 """The two connections to each other member: a long part of a log delays no consensus message."""
 MAX_EGRESS_LINKS: Final = 64
-_ID_FIELDS: Final = (
-    "follower_member_id",
-    "candidate_member_id",
-    "leader_member_id",
-    "member_id",
-)
 
 
 class MemberProcess:
@@ -115,34 +109,27 @@ class MemberProcess:
 
     Parameters
     ----------
-    settings
-        The settings of the member.
-    cluster_id, member_ports, ingress_port
-        The id of the cluster, the ports of its members by id, and the port for clients.
+    config
+        The configuration of the process.
     archive
         The archive that the process finds.
-    services
-        New applications.
     recorder
         The recorder of the steps, or None.
-    on_cycle
-        A function that is called with the time after each duty cycle.
     """
 
     def __init__(
-        self,
-        settings: NodeSettings,
-        cluster_id: int,
-        member_ports: Sequence[int],
-        ingress_port: int,
-        archive: Archive,
-        services: Sequence[ClusteredService],
-        recorder: StepRecorder | None = None,
-        on_cycle: Callable[[int], None] = lambda _now_ns: None,
+        self, config: MemberConfig, archive: Archive, recorder: StepRecorder | None = None
     ) -> None:
-        self._id, self._cluster_id = settings.member_id, cluster_id
-        self._member_ports, self._ingress_port = member_ports, ingress_port
-        self._on_cycle = on_cycle
+        self._config = config
+        endpoints = {i: f"{HOST}:{port}" for i, port in enumerate(config.ingress_ports)}
+        settings = NodeSettings(
+            config.member_id,
+            Rules.of(config.revision, config.member_count),
+            Timing().divided(config.clock),
+            format_endpoints(endpoints),
+            session_timeout_ms=max(1_000, SESSION_TIMEOUT_MS // config.clock),
+        )
+        services = [Counter() for _ in range(config.services)]
         self._links: Mapping[tuple[int, int], Link] = {}
         self._egress: dict[str, Link] = {}
         self._wakeup = asyncio.Event()
@@ -190,7 +177,6 @@ class MemberProcess:
             if isinstance(received, Hello):
                 sender = self._greeted(received)
             elif isinstance(received, Numbered):
-                self._check(received.message)
                 self.node.on_consensus(sender, received.number, received.message)
             else:
                 self.node.on_stream(sender, received)
@@ -198,16 +184,9 @@ class MemberProcess:
 
         return on_message
 
-    def _check(self, message: Message) -> None:
-        """Refuse a message that names an unknown member."""
-        for name in _ID_FIELDS:
-            member_id = getattr(message, name, 0)
-            if not NULL_VALUE <= member_id < len(self._member_ports):
-                raise ValueError(f"there is no member {member_id}")
-
     def _greeted(self, hello: Hello) -> int:
-        known = 0 <= hello.member_id < len(self._member_ports)
-        if hello.cluster_id != self._cluster_id or not known:
+        known = 0 <= hello.member_id < self._config.member_count
+        if hello.cluster_id != self._config.cluster_id or not known:
             raise ValueError("the connection is of another cluster")
         return hello.member_id
 
@@ -231,15 +210,16 @@ class MemberProcess:
 
     async def run(self) -> None:
         """Run the member."""
+        config = self._config
         members = Listener(self._on_member_connection)
         clients = Listener(self._on_client_connection)
-        await members.open(self._member_ports[self._id])
-        await clients.open(self._ingress_port)
-        hello = encode(Hello(self._cluster_id, self._id))
+        await members.open(config.member_ports[config.member_id])
+        await clients.open(config.ingress_ports[config.member_id])
+        hello = encode(Hello(config.cluster_id, config.member_id))
         self._links = {
             (j, kind): Link(f"{HOST}:{port}", hello)
-            for j, port in enumerate(self._member_ports)
-            if j != self._id
+            for j, port in enumerate(config.member_ports)
+            if j != config.member_id
             for kind in (CONSENSUS, LOG)
         }
         try:
@@ -254,12 +234,13 @@ class MemberProcess:
 
     async def _work(self) -> None:
         loop, node = asyncio.get_running_loop(), self.node
+        reports = _Reports(self._config, node)
         node.start(time.monotonic_ns(), time.time_ns() // 1_000_000)
         while not (self._stopping or node.ended):
             now_ns = time.monotonic_ns()
             self._wakeup.clear()
             worked = node.work(now_ns, time.time_ns() // 1_000_000)
-            self._on_cycle(now_ns)
+            reports.on_cycle(now_ns)
             if worked:
                 await asyncio.sleep(0)
                 continue
@@ -298,24 +279,9 @@ def _die_with_parent() -> None:
 
 
 async def _run(config: MemberConfig) -> None:
-    rules = Rules.of(config.revision, config.member_count)
     archive = Archive(FileStorage(Path(config.data_folder)))
-    recorder = _recorder(config, rules, archive) if config.run_folder else None
-    endpoints = {i: f"{HOST}:{port}" for i, port in enumerate(config.ingress_ports)}
-    settings = NodeSettings(
-        config.member_id,
-        rules,
-        Timing().divided(config.clock),
-        format_endpoints(endpoints),
-        session_timeout_ms=max(1_000, SESSION_TIMEOUT_MS // config.clock),
-    )
-    reports = _Reports(config)
-    services = [ExactlyOnce(Counter()) for _ in range(config.services)]
-    ports = config.member_ports, config.ingress_ports[config.member_id]
-    process = MemberProcess(
-        settings, config.cluster_id, *ports, archive, services, recorder, reports.on_cycle
-    )
-    reports.process = process
+    recorder = _recorder(config, archive)
+    process = MemberProcess(config, archive, recorder)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, process.stop)
@@ -324,13 +290,12 @@ async def _run(config: MemberConfig) -> None:
         await process.run()
     finally:
         commands.cancel()
-        if recorder is not None:
-            recorder.close()
+        recorder.close()
 
 
-def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRecorder:
+def _recorder(config: MemberConfig, archive: Archive) -> StreamRecorder:
     """Continue the recorded run of the member, after the corrections that its disk requires."""
-    i = config.member_id
+    i, rules = config.member_id, Rules.of(config.revision, config.member_count)
     source = {
         "kind": "processes",
         "services": config.services,
@@ -365,10 +330,8 @@ async def _obey(process: MemberProcess) -> None:
 class _Reports:
     """The writer of the mark file."""
 
-    process: MemberProcess
-
-    def __init__(self, config: MemberConfig) -> None:
-        self._config = config
+    def __init__(self, config: MemberConfig, node: Node) -> None:
+        self._config, self._node = config, node
         self._status: MemberStatus | None = None
         self._due_ns = self._mark_ns = 0
         path = Path(config.data_folder) / MARK_FILE
@@ -386,7 +349,7 @@ class _Reports:
                 os.pwrite(self._file, msgspec.json.encode(mark).ljust(MARK_LENGTH) + b"\n", 0)
 
     def _found(self) -> MemberStatus:
-        node = self.process.node
+        node = self._node
         s, module = node.member, node.module
         return MemberStatus(
             self._config.member_id,

@@ -10,6 +10,7 @@ import asyncio
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,7 +29,7 @@ from canvass.transport.links import HOST
 
 STOP_TIMEOUT_S: Final = 5.0
 LEADER_TIMEOUT_S: Final = 20.0
-"""The time that a command to the leader waits for a leader."""
+"""The time that a command waits for a leader or for its effect."""
 PERIOD_S: Final = 0.05
 APPENDED: Final = "actions appended"
 """The counter of a member that shows the results of control toggles."""
@@ -48,6 +49,15 @@ def free_ports(count: int) -> list[int]:
     finally:
         for one in held:
             one.close()
+
+
+async def until(condition: Callable[[], bool], timeout_s: float = LEADER_TIMEOUT_S) -> bool:
+    """Wait until a condition holds. Return false after the timeout."""
+    for _ in range(int(timeout_s / PERIOD_S)):
+        if condition():
+            return True
+        await asyncio.sleep(PERIOD_S)
+    return False
 
 
 @dataclass
@@ -88,15 +98,16 @@ class Supervisor:
 
     def status(self, i: int) -> MemberStatus | None:
         """The last status of a member, or None without a process or a status."""
-        process = self._members[i].process
-        if process is None or process.returncode is not None:
-            return None
-        return read_mark(self.folder.data(i), process.pid)
+        process = self._running(i)
+        return None if process is None else read_mark(self.folder.data(i), process.pid)
 
     def is_up(self, i: int) -> bool:
         """Whether the process of a member exists, paused or not."""
+        return self._running(i) is not None
+
+    def _running(self, i: int) -> asyncio.subprocess.Process | None:
         process = self._members[i].process
-        return process is not None and process.returncode is None
+        return process if process is not None and process.returncode is None else None
 
     def is_paused(self, i: int) -> bool:
         """Whether the process of a member is paused."""
@@ -142,7 +153,7 @@ class Supervisor:
             await self._toggle(command.target)
             return
         if command.target == "leader":
-            await self._await_leader()
+            await until(lambda: self.leader() is not None)
         for i in self._targets(command):
             await self._act(command.action, i)
 
@@ -179,23 +190,16 @@ class Supervisor:
         """Let all members take a snapshot at the same position. Return false if they do not."""
         before = max(self._snapshot_positions(), default=0)
         await self._toggle("snapshot", quiet=True)
-        for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
+
+        def is_taken() -> bool:
             positions = self._snapshot_positions()
-            if len(positions) == len(self.configs) and before < min(positions) == max(positions):
-                return True
-            await asyncio.sleep(PERIOD_S)
-        return False
+            return len(positions) == len(self.configs) and before < min(positions) == max(positions)
+
+        return await until(is_taken)
 
     def _snapshot_positions(self) -> list[int]:
         statuses = map(self.status, range(len(self.configs)))
         return [status.snapshot_position for status in statuses if status is not None]
-
-    async def _await_leader(self) -> None:
-        """Wait for a leader, if there is none now."""
-        for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
-            if self.leader() is not None:
-                return
-            await asyncio.sleep(PERIOD_S)
 
     def _targets(self, command: Command) -> list[int]:
         everyone = list(range(len(self.configs)))
@@ -233,12 +237,12 @@ class Supervisor:
         self.done.append(f"{action} {i}")
 
     def _signal(self, i: int, number: signal.Signals) -> None:
-        process = self._members[i].process
-        if process is not None and process.returncode is None:
+        process = self._running(i)
+        if process is not None:
             process.send_signal(number)
 
     def _tell(self, i: int, words: str) -> None:
-        process = self._members[i].process
+        process = self._running(i)
         if process is not None and process.stdin is not None:
             process.stdin.write(words.encode() + b"\n")
 
@@ -288,10 +292,10 @@ class Supervisor:
         """Stop all members. Kill members that do not stop in time."""
         for i, member in enumerate(self._members):
             member.expected_to_end = True
-            if self.is_up(i) and member.process is not None:
-                self._signal(i, signal.SIGCONT)
-                if member.process.stdin is not None:
-                    member.process.stdin.close()
+            self._signal(i, signal.SIGCONT)
+            process = self._running(i)
+            if process is not None and process.stdin is not None:
+                process.stdin.close()
         waiting = [member.end for member in self._members if member.end is not None]
         if waiting:
             await asyncio.wait(waiting, timeout=STOP_TIMEOUT_S)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Final, TypeAlias
 
 import msgspec
@@ -19,8 +20,6 @@ from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.log import entries
 from canvass.log.entries import (
-    STANDBY_FLAG,
-    ClusterAction,
     ClusterActionRequest,
     LogMessage,
     NewLeadershipTermEvent,
@@ -42,30 +41,6 @@ FRAGMENT_LIMIT: Final = 50
 """The most entries that one cycle processes."""
 _Snapshot: TypeAlias = tuple[int, int, tuple[ClientSession, ...], bytes]
 """Position, timestamp, sessions, and the snapshot of the service."""
-
-
-class BoundedLogAdapter:
-    """A reader of a log up to the commit position: it delivers only committed entries."""
-
-    def __init__(self, log: Recording, position: int) -> None:
-        self._log = log
-        self.position = position
-        self.max_log_position = NULL_VALUE
-        """The end of the stream for this reader, or -1 without a stream."""
-
-    def poll(self, commit_position: int, on_entry: Callable[[LogMessage], None]) -> int:
-        """Deliver entries up to the commit position. Return their number."""
-        bound = min(commit_position, self.max_log_position)
-        count = 0
-        if self.position >= bound:
-            return 0
-        for frame in self._log.replay(self.position, bound):
-            self.position = frame.end
-            on_entry(entries.decode(frame.payload))
-            count += 1
-            if count == FRAGMENT_LIMIT:
-                break
-        return count
 
 
 class ServiceAgent:
@@ -100,18 +75,22 @@ class ServiceAgent:
         self.role = Role.FOLLOWER
         self.timestamp = 0
         self._sessions: dict[int, ClientSession] = {}
-        self._adapter = BoundedLogAdapter(log, position)
+        self._log = log
+        self.log_position = position
+        """The position up to which the service has processed the log."""
+        self._stop_position = NULL_VALUE
+        """The end of the stream that the service follows, or -1 without a stream."""
         content = None if snapshot is None else self._restore(snapshot, position)
         service.on_start(self, content)
 
-    @property
-    def log_position(self) -> int:
-        """The position up to which the service has processed the log."""
-        return self._adapter.position
-
     def do_work(self, commit_position: int) -> bool:
-        """Do one cycle. Return whether there was anything to do."""
-        return self._adapter.poll(commit_position, self._on_entry) > 0
+        """Process committed entries only. Return whether there were any."""
+        bound = min(commit_position, self._stop_position)
+        before = self.log_position
+        for frame in islice(self._log.replay(before, bound), FRAGMENT_LIMIT):
+            self.log_position = frame.end
+            self._on_entry(entries.decode(frame.payload))
+        return self.log_position > before
 
     def terminate(self) -> None:
         """Tell the service that the process ends."""
@@ -127,10 +106,9 @@ class ServiceAgent:
         ArchiveError
             If the service has processed the log beyond the position, or cannot reach it.
         """
-        adapter = self._adapter
-        if adapter.max_log_position != NULL_VALUE:
-            adapter.max_log_position = position
-            while adapter.poll(commit_position, self._on_entry):
+        if self._stop_position != NULL_VALUE:
+            self._stop_position = position
+            while self.do_work(commit_position):
                 pass
             self._become(Role.FOLLOWER)
         if position != self.log_position:
@@ -138,7 +116,7 @@ class ServiceAgent:
                 f"service {self.service_id} has processed the log up to {self.log_position}, and "
                 f"cannot join it at {position}"
             )
-        adapter.max_log_position = stop_position
+        self._stop_position = stop_position
         self._become(role)
 
     def _become(self, role: Role) -> None:
@@ -171,8 +149,7 @@ class ServiceAgent:
             case NewLeadershipTermEvent():
                 self.service.on_new_leadership_term_event(message)
             case ClusterActionRequest():
-                asked = message.action is ClusterAction.SNAPSHOT
-                if asked and not message.flags & STANDBY_FLAG:
+                if message.is_snapshot:
                     self.outbox.append(ServiceAck(self.log_position, self._snapshot()))
 
     def _on_session_message(self, message: SessionMessageHeader) -> None:

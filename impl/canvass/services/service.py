@@ -2,8 +2,7 @@
 
 Every member runs the same services on the same log. So a service must be deterministic: it may
 depend on the parameters of its methods only. `ExactlyOnce` is a service that applies the requests
-of a client to an `Application` in order, even if they are offered several times. One application is
-a `Counter`.
+of a client in order, even if they are offered several times. One is a `Counter`.
 """
 
 from __future__ import annotations
@@ -122,11 +121,22 @@ WINDOW: Final = 64
 MAX_CLIENTS: Final = 10_000
 """The greatest number of clients; above it, the client that was silent longest is forgotten."""
 _Snapshot: TypeAlias = tuple[list[tuple[int, int, list[tuple[int, bytes]]]], bytes]
-"""Id, number of the last request and kept answers of each client; the application's snapshot."""
+"""Id, number of the last request and kept answers of each client; the snapshot of the state."""
 
 
-class Application(ABC):
-    """A deterministic state machine; `ExactlyOnce` makes a service of it."""
+@dataclass
+class _Client:
+    applied: int = 0
+    """The number of the last request."""
+    answers: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
+
+
+class ExactlyOnce(ClusteredService, ABC):
+    """A deterministic state machine, which applies each request of each client once."""
+
+    def __init__(self) -> None:
+        self._clients: OrderedDict[int, _Client] = OrderedDict()
+        self._cluster: Cluster
 
     @abstractmethod
     def apply(self, request: bytes) -> bytes:
@@ -139,22 +149,6 @@ class Application(ABC):
     @abstractmethod
     def restore(self, snapshot: bytes) -> None:
         """Restore the state from a snapshot."""
-
-
-@dataclass
-class _Client:
-    applied: int = 0
-    """The number of the last request."""
-    answers: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
-
-
-class ExactlyOnce(ClusteredService):
-    """A service that applies each request of each client once."""
-
-    def __init__(self, application: Application) -> None:
-        self.application = application
-        self._clients: OrderedDict[int, _Client] = OrderedDict()
-        self._cluster: Cluster
 
     def on_start(self, cluster: Cluster, snapshot: bytes | None) -> None:
         """See `ClusteredService`."""
@@ -178,17 +172,12 @@ class ExactlyOnce(ClusteredService):
             self._clients.popitem(last=False)
         if number == client.applied + 1:
             client.applied = number
-            client.answers[number] = self.application.apply(payload[REQUEST.size :])
+            client.answers[number] = self.apply(payload[REQUEST.size :])
             if len(client.answers) > WINDOW:
                 client.answers.popitem(last=False)
         answer = client.answers.get(number)
         if answer is not None:
             self._cluster.offer(session.id, payload[: REQUEST.size] + answer)
-
-    def on_session_close(
-        self, session: ClientSession, timestamp: int, close_reason: CloseReason
-    ) -> None:
-        """Keep the state of the client: it may come back in another session."""
 
     def on_take_snapshot(self) -> bytes:
         """See `ClusteredService`."""
@@ -196,23 +185,24 @@ class ExactlyOnce(ClusteredService):
             (client_id, client.applied, list(client.answers.items()))
             for client_id, client in self._clients.items()
         ]
-        return msgspec.msgpack.encode((clients, self.application.snapshot()))
+        return msgspec.msgpack.encode((clients, self.snapshot()))
 
     def _restore(self, snapshot: bytes) -> None:
         clients, content = msgspec.msgpack.decode(snapshot, type=_Snapshot)
         for client_id, applied, answers in clients:
             self._clients[client_id] = _Client(applied, OrderedDict(answers))
-        self.application.restore(content)
+        self.restore(content)
 
 
-class Counter(Application):
+class Counter(ExactlyOnce):
     """A counter: ``add N`` adds N, ``get`` adds nothing. The answer is the value afterwards."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.value = 0
 
     def apply(self, request: bytes) -> bytes:
-        """See `Application`."""
+        """See `ExactlyOnce`."""
         words = request.split()
         if len(words) == 2 and words[0] == b"add":
             try:
@@ -224,9 +214,9 @@ class Counter(Application):
         return str(self.value).encode()
 
     def snapshot(self) -> bytes:
-        """See `Application`."""
+        """See `ExactlyOnce`."""
         return str(self.value).encode()
 
     def restore(self, snapshot: bytes) -> None:
-        """See `Application`."""
+        """See `ExactlyOnce`."""
         self.value = int(snapshot)

@@ -31,7 +31,7 @@ from canvass.cluster.predicates import BALLOT_OPEN
 from canvass.cluster.transitions import persistent_member
 from canvass.node.consensus_module import NodeSettings
 from canvass.node.node import Node, resumption
-from canvass.services.service import Application, ClientSession, Cluster, Counter, ExactlyOnce
+from canvass.services.service import ClientSession, Cluster, Counter
 from canvass.simulation.events import CLIENTS, CONSENSUS, LOG, Events, Monitors, Network
 from canvass.simulation.options import rng_of
 from canvass.transport.messages import Egress, Ingress, StreamMessage, format_endpoints
@@ -40,16 +40,14 @@ _TIMER_MS: Final = 30
 """The time from a message to the expiry of its timer."""
 
 
-class WatchedService(ExactlyOnce):
-    """A service that checks its own messages and timers.
+class WatchedService(Counter):
+    """A counter that checks its own messages and timers.
 
     For each message of a client it puts a message into the log and schedules a timer. Each message
     must come back once and in order, and each timer must expire once.
 
     Parameters
     ----------
-    application
-        Applies the requests.
     number
         The id of the service.
     on_processed
@@ -60,12 +58,11 @@ class WatchedService(ExactlyOnce):
 
     def __init__(
         self,
-        application: Application,
         number: int,
         on_processed: Callable[[int, int, bytes], None],
         find: Callable[[str, str], None],
     ) -> None:
-        super().__init__(application)
+        super().__init__()
         self._number = number
         self._on_processed, self._find = on_processed, find
         self._asked = self._seen = 0
@@ -447,7 +444,7 @@ class SimulatedMember:
         archive = Archive(self.storage, SEGMENT_LENGTH)
         self._resume(archive)
         self.services = [
-            WatchedService(Counter(), number, self._cluster.monitors.look_at_message, events.find)
+            WatchedService(number, self._cluster.monitors.look_at_message, events.find)
             for number in range(options.service_count)
         ]
         timeout_ms = 3 * options.timing.leader_heartbeat_timeout_ns // 1_000_000

@@ -215,7 +215,7 @@ class Healing:
                 if found.setdefault(key, contents) != contents:
                     given = f"service {number} of {member.id} differs at {key[1]}"
                     self._events.find("StateMachineSafety", given)
-                self._cluster.clients.check_count(int(service.application.snapshot()))
+                self._cluster.clients.check_count(service.value)
 
     def _reasons(self) -> tuple[str, ...]:
         states: list[Member] = [member.state for member in self._cluster.members]

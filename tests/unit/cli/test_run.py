@@ -202,7 +202,7 @@ def test_a_script_can_end_a_run_in_a_folder_of_any_name(tmp_path: Path) -> None:
 def test_a_configuration_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     folder = ClusterFolder(tmp_path, "run")
     folder.config(0).mkdir(parents=True)
-    config = MemberConfig(1, 0, 1, "1.50", 5, [1], [2], "data", 1)
+    config = MemberConfig(1, 0, 1, "1.50", 5, [1], [2], "data", 1, "run", "id")
 
     with pytest.raises(RunnerError, match=f"^{folder.config(0)}: Is a directory$"):
         asyncio.run(Supervisor(folder, [config]).start(0))

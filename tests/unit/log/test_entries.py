@@ -20,8 +20,6 @@ from canvass.log.entries import (
     SessionOpenEvent,
     TimerEvent,
     aligned_length,
-    opens_term,
-    requests_snapshot,
 )
 
 LONG = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -81,12 +79,8 @@ def test_entries_have_the_lengths_of_aeron(message: LogMessage, length: int) -> 
     assert aligned_length(len(entries.encode(message))) == length
 
 
-def test_snapshot_requests_and_term_openings_are_recognised_by_their_bytes() -> None:
-    opening = NewLeadershipTermEvent(0, 96, 0, 0, 0, 0, ClusterTimeUnit.MILLIS, 1)
+def test_members_take_a_snapshot_that_is_not_for_standby_members_only() -> None:
     actions = [ClusterActionRequest(0, 96, 0, action, 0) for action in ClusterAction]
     standby = ClusterActionRequest(0, 96, 0, ClusterAction.SNAPSHOT, 1)
 
-    assert opens_term(entries.encode(opening))
-    assert not opens_term(entries.encode(standby))
-    assert [requests_snapshot(entries.encode(one)) for one in actions] == [False, False, True]
-    assert not requests_snapshot(entries.encode(standby))
+    assert [one.is_snapshot for one in (*actions, standby)] == [False, False, True, False]

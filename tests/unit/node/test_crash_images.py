@@ -20,7 +20,7 @@ REQUESTS = 7
 
 
 def member(storage: MemoryStorage, sent: list[Egress] | None = None) -> Alone:
-    return Alone(storage, SMALL_SEGMENT, sent, applications=(Counter(), Counter()))
+    return Alone(storage, SMALL_SEGMENT, sent, services=(Counter(), Counter()))
 
 
 def history(storage: MemoryStorage, sent: list[Egress]) -> None:
@@ -59,7 +59,7 @@ def test_every_crash_image_of_a_member_has_its_answered_requests_and_continues()
         for image in storage.images(IMAGES):
             alone = member(image)
             alone.work()
-            found, other = (int(one.application.snapshot()) for one in alone.services)
+            found, other = (int(one.snapshot()) for one in alone.services)
             assert found == other, boundary
             assert answered <= found <= min(answered + 1, REQUESTS), boundary
             alone.add(alone.connect(), found + 1)

@@ -40,7 +40,7 @@ class Desk:
         self.ingress.leader_member_id, self.ingress.leadership_term_id = (0 if leads else 1), 5
 
     def connect(self, name: str, version: int = PROTOCOL_VERSION) -> None:
-        self.ingress.on_message(SessionConnectRequest(7, 1, version, name, name.encode()))
+        self.ingress.on_message(SessionConnectRequest(7, 1, version, name, name.encode()), 0)
         self.tick()
 
     def tick(self) -> None:
@@ -97,9 +97,9 @@ def test_a_repeated_connect_request_opens_no_second_session() -> None:
 
 def test_redirections_and_rejections_are_sent_in_the_slow_tick() -> None:
     follower, leader = Desk(leads=False), Desk()
-    follower.ingress.on_message(SessionConnectRequest(7, 1, PROTOCOL_VERSION, "a", b""))
-    leader.ingress.on_message(SessionConnectRequest(7, 1, 2 << 16, "b", b""))
-    leader.ingress.on_message(SessionConnectRequest(8, 1, PROTOCOL_VERSION, "c", b""))
+    follower.ingress.on_message(SessionConnectRequest(7, 1, PROTOCOL_VERSION, "a", b""), 0)
+    leader.ingress.on_message(SessionConnectRequest(7, 1, 2 << 16, "b", b""), 0)
+    leader.ingress.on_message(SessionConnectRequest(8, 1, PROTOCOL_VERSION, "c", b""), 0)
 
     assert (follower.sent, leader.sent, leader.ingress.next_admitted()) == ([], [], None)
     follower.tick()
@@ -134,7 +134,7 @@ def test_messages_of_open_sessions_in_the_term_are_queued_in_order() -> None:
         (5, 99, b"of nobody"),
         (5, session_id, b"second"),
     ):
-        desk.ingress.on_message(SessionMessageHeader(term, session, 0, payload))
+        desk.ingress.on_message(SessionMessageHeader(term, session, 0, payload), 0)
 
     taken = [m.payload for m in desk.ingress.messages if isinstance(m, SessionMessageHeader)]
     assert taken == [b"first", b"second"]
@@ -144,7 +144,7 @@ def test_the_number_of_waiting_messages_is_limited() -> None:
     desk = Desk()
     session_id = desk.open("client:1")
     for _ in range(MAX_WAITING + 5):
-        desk.ingress.on_message(SessionMessageHeader(5, session_id, 0, b""))
+        desk.ingress.on_message(SessionMessageHeader(5, session_id, 0, b""), 0)
 
     assert len(desk.ingress.messages) == MAX_WAITING
 
@@ -152,8 +152,7 @@ def test_the_number_of_waiting_messages_is_limited() -> None:
 def test_a_session_is_kept_alive_by_its_client() -> None:
     desk = Desk()
     session = desk.state.sessions[desk.open("client:1")]
-    desk.ingress.now = 70
-    desk.ingress.on_message(SessionKeepAlive(5, session.id))
+    desk.ingress.on_message(SessionKeepAlive(5, session.id), 70)
 
     assert session.last_activity == 70
 
@@ -162,8 +161,8 @@ def test_a_close_waits_behind_earlier_messages_of_its_client() -> None:
     desk = Desk()
     session = desk.state.sessions[desk.open("client:1")]
     message, close = SessionMessageHeader(5, session.id, 0, b""), SessionCloseRequest(5, session.id)
-    desk.ingress.on_message(message)
-    desk.ingress.on_message(close)
+    desk.ingress.on_message(message, 0)
+    desk.ingress.on_message(close, 0)
 
     assert list(desk.ingress.messages) == [message, close]
     assert not session.is_closing
@@ -175,7 +174,7 @@ def test_an_admin_request_is_answered_in_an_open_session_of_the_term() -> None:
     desk.sent.clear()
     snapshot = AdminRequestType.SNAPSHOT
     for term, key in ((4, session), (5, session + 1), (5, session)):
-        desk.ingress.on_message(AdminRequest(term, key, 30 + term, snapshot, b""))
+        desk.ingress.on_message(AdminRequest(term, key, 30 + term, snapshot, b""), 0)
 
     ok = AdminResponseCode.OK
     assert desk.sent == [("ada", AdminResponse(session, 35, snapshot, ok, "done", b""))]
@@ -184,7 +183,7 @@ def test_an_admin_request_is_answered_in_an_open_session_of_the_term() -> None:
 def test_an_election_clears_messages_that_are_not_in_the_log() -> None:
     desk = Desk()
     session_id = desk.open("client:1")
-    desk.ingress.on_message(SessionMessageHeader(5, session_id, 0, b"x"))
+    desk.ingress.on_message(SessionMessageHeader(5, session_id, 0, b"x"), 0)
     desk.connect("client:2")
     desk.ingress.clear()
 

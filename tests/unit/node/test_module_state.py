@@ -32,7 +32,7 @@ from canvass.node.module_state import (
     first_session_id,
     service_of,
 )
-from canvass.services.service import Counter, ExactlyOnce, ScheduleTimer, ServiceMessage
+from canvass.services.service import Counter, ScheduleTimer, ServiceMessage
 from canvass.transport.messages import (
     PROTOCOL_VERSION,
     Egress,
@@ -55,7 +55,7 @@ class Module:
         self.sent: list[Egress] = []
         self.log: list[LogMessage] = []
         settings = NodeSettings(0, Rules.of("hardened", 3), Timing(), "0=a:1")
-        services = [ExactlyOnce(Counter())]
+        services = [Counter()]
         self.module = ConsensusModule(
             settings,
             Archive(MemoryStorage()),

@@ -40,7 +40,7 @@ def test_committed_entries_exist_after_a_restart() -> None:
     again = Alone(first.storage)
 
     assert first.service.on_take_snapshot() == again.service.on_take_snapshot()
-    assert again.service.application.snapshot() == b"3"
+    assert again.service.snapshot() == b"3"
 
 
 def test_a_replay_sends_no_answer_and_writes_nothing() -> None:
@@ -52,7 +52,7 @@ def test_a_replay_sends_no_answer_and_writes_nothing() -> None:
     recording = again.node.archive.recording
     written = [entries.decode(one.payload) for one in recording.replay(end, recording.end)]
 
-    assert again.service.application.snapshot() == b"1"
+    assert again.service.snapshot() == b"1"
     assert [one for one in again.sent if isinstance(one, SessionMessageHeader)] == []
     # The new term, and the end of a session without keep-alives.
     assert [type(one) for one in written] == [NewLeadershipTermEvent, SessionCloseEvent]
@@ -85,7 +85,7 @@ def test_a_restart_begins_with_the_snapshot() -> None:
     again = Alone(first.storage)
 
     assert again.node.member.snapshot_log_position == position
-    assert again.service.application.snapshot() == b"2"
+    assert again.service.snapshot() == b"2"
     assert first.node.module.control.toggle is ControlToggle.NEUTRAL
 
 
@@ -111,7 +111,7 @@ def test_nothing_is_appended_while_the_cluster_is_suspended() -> None:
     assert alone.node.module.state.control_state is ModuleControlState.SUSPENDED
     alone.toggle(ControlToggle.RESUME)
 
-    assert alone.service.application.snapshot() == b"1"
+    assert alone.service.snapshot() == b"1"
     assert alone.actions() == ["SUSPEND", "RESUME"]
 
 

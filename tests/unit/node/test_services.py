@@ -18,11 +18,11 @@ FIRST, SECOND = 0, 1
 
 
 def both(storage: MemoryStorage) -> Alone:
-    return Alone(storage, applications=(Counter(), Counter()))
+    return Alone(storage, services=(Counter(), Counter()))
 
 
 def contents(alone: Alone) -> list[bytes]:
-    return [service.application.snapshot() for service in alone.services]
+    return [service.snapshot() for service in alone.services]
 
 
 def test_each_service_processes_the_log() -> None:
@@ -40,7 +40,7 @@ def test_each_service_processes_the_log() -> None:
 def test_each_service_continues_from_its_part_of_a_snapshot() -> None:
     first = both(MemoryStorage())
     session = first.connect()
-    first.services[SECOND].application.restore(b"40")
+    first.services[SECOND].restore(b"40")
     first.offer(session, 1, b"add 5")
     first.toggle(ControlToggle.SNAPSHOT)
     first.offer(session, 2, b"add 1")
@@ -101,12 +101,12 @@ def test_a_leader_appends_timers_then_messages_of_services_then_those_of_clients
     assert [list(tracker.pending) for tracker in state.trackers] == [[], []]
 
 
-@pytest.mark.parametrize("applications", [(Counter(),), (Counter(), Counter(), Counter())])
+@pytest.mark.parametrize("services", [(Counter(),), (Counter(), Counter(), Counter())])
 def test_a_snapshot_of_other_services_is_refused(
-    applications: tuple[Counter, ...],
+    services: tuple[Counter, ...],
 ) -> None:
     alone = both(MemoryStorage())
     alone.toggle(ControlToggle.SNAPSHOT)
 
     with pytest.raises(ArchiveError, match=r"is of services \[0, 1\], and [13] run"):
-        Alone(alone.storage, applications=applications)
+        Alone(alone.storage, services=services)

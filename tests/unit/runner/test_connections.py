@@ -10,12 +10,9 @@ from msgspec.msgpack import Decoder, decode, encode
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
-from canvass.cluster.clocks import Timing
-from canvass.cluster.rules import Rules
 from canvass.log.entries import SessionMessageHeader
-from canvass.node.consensus_module import NodeSettings
+from canvass.runner.configuration import MemberConfig
 from canvass.runner.member_process import MemberProcess
-from canvass.services.service import Counter, ExactlyOnce
 from canvass.transport.messages import CLIENT_MESSAGES, MEMBER_MESSAGES, Hello, LogRequest
 
 REQUEST = LogRequest(1, 0, 0, 32, 0)
@@ -35,9 +32,8 @@ REQUEST = LogRequest(1, 0, 0, 32, 0)
 def test_a_connection_begins_with_its_only_greeting(
     messages: Sequence[Hello | LogRequest], refused: bool
 ) -> None:
-    settings = NodeSettings(0, Rules.of("hardened", 3), Timing(), "0=a:1")
-    archive, services = Archive(MemoryStorage()), [ExactlyOnce(Counter())]
-    process = MemberProcess(settings, 7, (1, 2, 3), 4, archive, services)
+    config = MemberConfig(7, 0, 3, "hardened", 1, [1, 2, 3], [4, 5, 6], "", 1, "", "")
+    process = MemberProcess(config, Archive(MemoryStorage()))
     receive = process._on_member_connection()
     for message in messages[:-1]:
         receive(encode(message))

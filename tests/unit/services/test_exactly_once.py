@@ -11,7 +11,7 @@ from support.client_sink import SESSION, Sink
 
 
 def counter() -> tuple[ExactlyOnce, Sink]:
-    service, sink = ExactlyOnce(Counter()), Sink()
+    service, sink = Counter(), Sink()
     service.on_start(sink, None)
     return service, sink
 

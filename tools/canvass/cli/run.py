@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from canvass.runner.commands import TimedCommand
     from canvass.runner.load import Load
     from canvass.runner.supervisor import Supervisor
-
-
-_CLIENTS: Final = 2
 
 
 def register(app: typer.Typer) -> None:
@@ -88,7 +85,7 @@ def run(
 
     faults = _script_of(script, random_faults, seconds, members, clock)
     options = ClusterOptions(
-        members, out, seconds, clock, revision.value, services, faults, load, _CLIENTS, again
+        members, out, seconds, clock, revision.value, services, faults, load, again
     )
     report = asyncio.run(run_cluster(options, RunView))
     emit(output, report, "run", command=typed())
