@@ -222,11 +222,13 @@ SELDOM_NS: Final = 2_000 * MILLISECOND_NS
 """The mean time between two requests of a client if the log must grow slowly."""
 
 
-def _with(options: Options, faults: Faults, delay_ns: int, offer_ms: int) -> Options:
+def _with(
+    options: Options, faults: Faults, delay_ns: int, offer_ms: int, timing: Timing = FAST
+) -> Options:
     return replace(
         options,
         faults=faults,
-        timing=LONG_BALLOTS,
+        timing=timing,
         network_delay_ns=delay_ns,
         offer_mean_ns=offer_ms * MILLISECOND_NS,
     )
@@ -242,19 +244,19 @@ def lost_ballots(options: Options) -> Options:
         pause_mean=150,
         error_mean=40,
     )
-    return _with(options, faults, 2_000_000, 20)
+    return _with(options, faults, 2_000_000, 20, LONG_BALLOTS)
 
 
 def late_ends(options: Options) -> Options:
     """Deliver a termination position late, to a member that is a candidate or has won meanwhile."""
     faults = Faults(termination_mean=150, delay_tail_probability=0.2)
-    return _with(options, faults, 1_000_000, 20)
+    return _with(options, faults, 1_000_000, 20, LONG_BALLOTS)
 
 
 def late_requests(options: Options) -> Options:
     """Let members fall behind in pauses, and deliver their requests after their leader's end."""
     faults = Faults(pause_mean=150, delay_tail_probability=0.1)
-    return _with(options, faults, 5_000_000, 100)
+    return _with(options, faults, 5_000_000, 100, LONG_BALLOTS)
 
 
 def older_leaders(options: Options) -> Options:
@@ -262,7 +264,7 @@ def older_leaders(options: Options) -> Options:
     find the old leader again.
     """
     faults = Faults(cut_mean=500, cut_kinds=(MUTE,), pause_mean=100, ballot_probability=0.9)
-    return _with(options, faults, 200_000, 20)
+    return _with(options, faults, 200_000, 20, LONG_BALLOTS)
 
 
 def broken_joins(options: Options) -> Options:
@@ -279,7 +281,7 @@ def broken_joins(options: Options) -> Options:
         pause_mean=rng.choice((150, 300)),
     )
     delay_ns = rng.choice((200_000, 1_000_000, 5_000_000))
-    return replace(_with(options, faults, delay_ns, rng.choice((5, 20))), timing=FAST)
+    return _with(options, faults, delay_ns, rng.choice((5, 20)))
 
 
 def cut_logs(options: Options) -> Options:
@@ -291,7 +293,7 @@ def cut_logs(options: Options) -> Options:
         cut_mean=800, cut_kinds=("isolate", MUTE), crash_mean=60, log_cut_probability=0.98
     )
     delay_ns = rng.choice((200_000, 5_000_000))
-    return replace(_with(options, faults, delay_ns, rng.choice((100, 300))), timing=FAST)
+    return _with(options, faults, delay_ns, rng.choice((100, 300)))
 
 
 def late_reports(options: Options) -> Options:
@@ -306,7 +308,7 @@ def late_reports(options: Options) -> Options:
         crash_mean=300,
         pause_mean=300,
     )
-    return replace(_with(options, faults, 1_000_000, 20), timing=FAST)
+    return _with(options, faults, 1_000_000, 20)
 
 
 def few_requests(options: Options) -> Options:
@@ -333,7 +335,7 @@ def everything_fails(options: Options) -> Options:
         termination_mean=rng.choice((0, 0, 300)),
     )
     delay_ns = rng.choice((200_000, 2_000_000, 5_000_000))
-    return replace(_with(options, faults, delay_ns, rng.choice((100, 500))), timing=FAST)
+    return _with(options, faults, delay_ns, rng.choice((100, 500)))
 
 
 PROFILES: Final[Mapping[str, Callable[[Options], Options]]] = {

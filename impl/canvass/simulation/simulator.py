@@ -93,144 +93,6 @@ _LOOK_UNITS: Final = 10
 """The interval of checks for recovery, in thousandths of the heartbeat timeout."""
 
 
-class Healing:
-    """Heals a cluster and waits until it has recovered.
-
-    Attributes
-    ----------
-    stuck
-        Where each member waits, if the cluster did not recover; else empty.
-    left_out
-        The members that joined only after another election: see the module.
-    recovery_ns
-        The time that recovery took, or -1.
-    """
-
-    def __init__(self, cluster: SimulatedCluster, faults: FaultInjector) -> None:
-        self._cluster, self._events, self._faults = cluster, cluster.events, faults
-        self.stuck: tuple[str, ...] = ()
-        self.left_out: tuple[str, ...] = ()
-        self.recovery_ns = -1
-
-    def run(self) -> None:
-        """Run the phase."""
-        began_ns = self._events.now_ns
-        self._heal()
-        recovers = self._recovers() or self._recovers_with_members_left_out()
-        if recovers:
-            self.recovery_ns = self._events.now_ns - began_ns
-            self._compare()
-        else:
-            self.stuck = self._reasons()
-
-    def _recovers_with_members_left_out(self) -> bool:
-        """If only hardening HZ3 keeps members out, restart the leader and wait again."""
-        out, leader = self._kept_out(), self._leader()
-        if not out or leader is None:
-            return False
-        self._events.counts["elections that let members back in"] += 1
-        self._cluster.crash(leader.id, "leader restarted")
-        if not self._recovers():
-            return False
-        self.left_out = out
-        return True
-
-    def _heal(self) -> None:
-        cluster = self._cluster
-        cluster.network.heal()
-        self._faults.stop()
-        cluster.clients.quiet = True
-        for member in cluster.members:
-            member.paused_until_ns, member.crash_after = 0, -1
-            member.disk_is_slow = member.storage.sync_fails = False
-            member.storage.fail_before = -1
-            member.storage.capacity = DISK_BYTES
-            cluster.start(member.id)
-            cluster.wake(member.id, self._events.now_ns)
-
-    def _recovers(self) -> bool:
-        """Let events happen until the members agree. Return false after the time limit."""
-        events = self._events
-        limit_ns = events.now_ns + liveness_limit_ns(events.options.timing)
-        self._limit_steps = events.steps + _LIVENESS_STEPS
-        period_ns = _LOOK_UNITS * events.options.unit_ns
-        look_ns = events.now_ns
-        while events.now_ns < limit_ns and events.steps < self._limit_steps:
-            events.happen()
-            if events.now_ns >= look_ns:
-                look_ns = events.now_ns + period_ns
-                self._faults.resume()
-                if self._agree(self._cluster.members):
-                    return True
-        return False
-
-    def _leader(self) -> SimulatedMember | None:
-        leaders = [m for m in self._cluster.members if m.node is not None and m.node.leads]
-        return max(leaders, key=lambda m: m.state.module_leadership_term_id, default=None)
-
-    def _agree(self, members: list[SimulatedMember]) -> bool:
-        """Whether every request is answered, and ``members`` follow one leader and agree."""
-        leader = self._leader()
-        if leader is None or not self._cluster.clients.are_answered:
-            return False
-        positions = set()
-        for member in members:
-            node, s = member.node, member.state
-            if node is None or s.election_state is not ElectionState.CLOSED:
-                return False
-            if (s.role is Role.LEADER) is not (member is leader):
-                return False
-            if s.module_leadership_term_id != leader.state.module_leadership_term_id:
-                return False
-            positions |= {node.module.commit_position, node.archive.recording.end}
-            positions |= {agent.log_position for agent in node.module.agents}
-            if not all(service.is_quiet for service in member.services):
-                return False
-        return len(positions) == 1
-
-    def _kept_out(self) -> tuple[str, ...]:
-        """Sentences about the members that HZ3 keeps out; none if anything else is wrong."""
-        leader, rules = self._leader(), self._events.options.rules
-        if leader is None or not rules.is_hardened("HZ3"):
-            return ()
-        term = leader.state.module_leadership_term_id
-        out = [member for member in self._cluster.members if _stays_out(member.state, term)]
-        serving = [member for member in self._cluster.members if member not in out]
-        if not is_quorum(len(serving), rules.member_count) or not self._agree(serving):
-            return ()
-        return tuple(
-            f"member {member.id} stays out of term {term}: its candidate term is "
-            f"{member.state.candidate_term_id} (hardening HZ3)"
-            for member in out
-        )
-
-    def _compare(self) -> None:
-        """Check that services have equal contents, and that requests were applied once."""
-        found: dict[tuple[int, int], bytes] = {}
-        for member in self._cluster.members:
-            assert member.node is not None
-            for number, service in enumerate(member.services):
-                key = number, member.node.module.agents[number].log_position
-                contents = service.on_take_snapshot()
-                if found.setdefault(key, contents) != contents:
-                    given = f"service {number} of {member.id} differs at {key[1]}"
-                    self._events.find("StateMachineSafety", given)
-                self._cluster.clients.check_count(service.value)
-
-    def _reasons(self) -> tuple[str, ...]:
-        states: list[Member] = [member.state for member in self._cluster.members]
-        storm = self._events.steps >= self._limit_steps
-        given = [*reasons(states, storm=storm), *self._cluster.clients.reasons()]
-        for member in self._cluster.members:
-            if member.node is None:
-                given.append(f"{member.id} is down")
-            elif is_closed(member.state, Role.LEADER):
-                module = member.node.module
-                toggle, state = module.control.toggle.name, module.state.control_state.name
-                given.append(f"the module of {member.id} is {state}, its toggle {toggle}")
-        return tuple(given)
-
-
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """The result of a run."""
@@ -288,8 +150,17 @@ class Simulator:
         limit_ns = FAULT_TIMEOUTS * options.timing.leader_heartbeat_timeout_ns
         while events.steps < options.steps and events.now_ns < limit_ns:
             events.happen()
-        healing = Healing(self.cluster, self.faults)
-        healing.run()
+        began_ns = events.now_ns
+        self._heal()
+        left_out: tuple[str, ...] = ()
+        recovers = self._recovers()
+        if not recovers:
+            left_out = self._recovers_with_members_left_out()
+            recovers = bool(left_out)
+        recovery_ns = events.now_ns - began_ns if recovers else -1
+        if recovers:
+            self._compare()
+        stuck = () if recovers else self._reasons()
         for member in self.cluster.members:
             member.recorder.flush()
         clients.check()
@@ -302,7 +173,114 @@ class Simulator:
             dict(sorted(events.counts.items())),
             dict(sorted(self.cluster.monitors.actions.items())),
             tuple(events.findings.values()),
-            healing.stuck,
-            healing.left_out,
-            healing.recovery_ns,
+            stuck,
+            left_out,
+            recovery_ns,
         )
+
+    def _recovers_with_members_left_out(self) -> tuple[str, ...]:
+        """If only hardening HZ3 keeps members out, restart the leader and wait again.
+
+        Return sentences about these members; none if the cluster does not recover.
+        """
+        out, leader = self._kept_out(), self._leader()
+        if not out or leader is None:
+            return ()
+        self.events.counts["elections that let members back in"] += 1
+        self.cluster.crash(leader.id, "leader restarted")
+        return out if self._recovers() else ()
+
+    def _heal(self) -> None:
+        cluster = self.cluster
+        cluster.network.heal()
+        self.faults.stop()
+        cluster.clients.quiet = True
+        for member in cluster.members:
+            member.paused_until_ns, member.crash_after = 0, -1
+            member.disk_is_slow = member.storage.sync_fails = False
+            member.storage.fail_before = -1
+            member.storage.capacity = DISK_BYTES
+            cluster.start(member.id)
+            cluster.wake(member.id, self.events.now_ns)
+
+    def _recovers(self) -> bool:
+        """Let events happen until the members agree. Return false after the time limit."""
+        events = self.events
+        limit_ns = events.now_ns + liveness_limit_ns(events.options.timing)
+        self._limit_steps = events.steps + _LIVENESS_STEPS
+        period_ns = _LOOK_UNITS * events.options.unit_ns
+        look_ns = events.now_ns
+        while events.now_ns < limit_ns and events.steps < self._limit_steps:
+            events.happen()
+            if events.now_ns >= look_ns:
+                look_ns = events.now_ns + period_ns
+                self.faults.resume()
+                if self._agree(self.cluster.members):
+                    return True
+        return False
+
+    def _leader(self) -> SimulatedMember | None:
+        leaders = [m for m in self.cluster.members if m.node is not None and m.node.leads]
+        return max(leaders, key=lambda m: m.state.module_leadership_term_id, default=None)
+
+    def _agree(self, members: list[SimulatedMember]) -> bool:
+        """Whether every request is answered, and ``members`` follow one leader and agree."""
+        leader = self._leader()
+        if leader is None or not self.cluster.clients.are_answered:
+            return False
+        positions = set()
+        for member in members:
+            node, s = member.node, member.state
+            if node is None or s.election_state is not ElectionState.CLOSED:
+                return False
+            if (s.role is Role.LEADER) is not (member is leader):
+                return False
+            if s.module_leadership_term_id != leader.state.module_leadership_term_id:
+                return False
+            positions |= {node.module.commit_position, node.archive.recording.end}
+            positions |= {agent.log_position for agent in node.module.agents}
+            if not all(service.is_quiet for service in member.services):
+                return False
+        return len(positions) == 1
+
+    def _kept_out(self) -> tuple[str, ...]:
+        """Sentences about the members that HZ3 keeps out; none if anything else is wrong."""
+        leader, rules = self._leader(), self.events.options.rules
+        if leader is None or not rules.is_hardened("HZ3"):
+            return ()
+        term = leader.state.module_leadership_term_id
+        out = [member for member in self.cluster.members if _stays_out(member.state, term)]
+        serving = [member for member in self.cluster.members if member not in out]
+        if not is_quorum(len(serving), rules.member_count) or not self._agree(serving):
+            return ()
+        return tuple(
+            f"member {member.id} stays out of term {term}: its candidate term is "
+            f"{member.state.candidate_term_id} (hardening HZ3)"
+            for member in out
+        )
+
+    def _compare(self) -> None:
+        """Check that services have equal contents, and that requests were applied once."""
+        found: dict[tuple[int, int], bytes] = {}
+        for member in self.cluster.members:
+            assert member.node is not None
+            for number, service in enumerate(member.services):
+                key = number, member.node.module.agents[number].log_position
+                contents = service.on_take_snapshot()
+                if found.setdefault(key, contents) != contents:
+                    given = f"service {number} of {member.id} differs at {key[1]}"
+                    self.events.find("StateMachineSafety", given)
+                self.cluster.clients.check_count(service.value)
+
+    def _reasons(self) -> tuple[str, ...]:
+        states: list[Member] = [member.state for member in self.cluster.members]
+        storm = self.events.steps >= self._limit_steps
+        given = [*reasons(states, storm=storm), *self.cluster.clients.reasons()]
+        for member in self.cluster.members:
+            if member.node is None:
+                given.append(f"{member.id} is down")
+            elif is_closed(member.state, Role.LEADER):
+                module = member.node.module
+                toggle, state = module.control.toggle.name, module.state.control_state.name
+                given.append(f"the module of {member.id} is {state}, its toggle {toggle}")
+        return tuple(given)

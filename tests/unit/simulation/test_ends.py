@@ -9,7 +9,7 @@ import pytest
 from canvass.simulation.cluster import Clients
 from canvass.simulation.events import Events, Network
 from canvass.simulation.options import Options
-from canvass.simulation.simulator import Healing, RunResult, Simulator
+from canvass.simulation.simulator import RunResult, Simulator
 
 Answers = list[dict[int, int]]
 
@@ -86,24 +86,22 @@ def test_members_agree_only_if_all_is_answered_and_all_stand_at_one_place(
     ended: tuple[Simulator, RunResult], spoil: Callable[[Simulator], None]
 ) -> None:
     simulator, result = ended
-    healing = Healing(simulator.cluster, simulator.faults)
 
     assert (result.stuck, found(simulator.events)) == ((), [])
-    assert healing._agree(simulator.cluster.members)
+    assert simulator._agree(simulator.cluster.members)
     spoil(simulator)
-    assert not healing._agree(simulator.cluster.members)
+    assert not simulator._agree(simulator.cluster.members)
 
 
 def test_services_that_hold_something_else_at_one_position_are_reported(
     ended: tuple[Simulator, RunResult],
 ) -> None:
     simulator, _ = ended
-    healing = Healing(simulator.cluster, simulator.faults)
-    healing._compare()
+    simulator._compare()
     assert found(simulator.events) == []
 
     simulator.cluster.members[2].services[0]._asked += 1
-    healing._compare()
+    simulator._compare()
     (recorded,) = found(simulator.events)
     assert recorded.startswith("StateMachineSafety: service 0 of 2 differs at ")
 
@@ -112,8 +110,7 @@ def test_a_stuck_run_names_state_and_toggle_of_the_leaders_module(
     ended: tuple[Simulator, RunResult],
 ) -> None:
     simulator, _ = ended
-    healing = Healing(simulator.cluster, simulator.faults)
-    healing._limit_steps = 1 << 60
+    simulator._limit_steps = 1 << 60
     (leader,) = [m.id for m in simulator.cluster.members if m.node is not None and m.node.leads]
 
-    assert f"the module of {leader} is ACTIVE, its toggle NEUTRAL" in healing._reasons()
+    assert f"the module of {leader} is ACTIVE, its toggle NEUTRAL" in simulator._reasons()
