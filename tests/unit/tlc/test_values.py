@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from canvass.tlc.config import from_python
 from canvass.tlc.errors import TlaValueError
+from canvass.tlc.output import TraceState
+from canvass.tlc.results import Outcome, Violation
 from canvass.tlc.values import (
     Function,
     ModelValue,
@@ -22,7 +24,6 @@ from canvass.tlc.values import (
     parse_value,
     same,
     sort_key,
-    to_itf_trace,
     to_itf_value,
 )
 from support.itf_values import from_itf_value
@@ -164,14 +165,12 @@ def test_itf_is_lossless(value: Value) -> None:
 
 
 def test_an_itf_trace_has_actions_and_loop() -> None:
-    states: list[dict[str, Value]] = [
-        {"n": 0, "s": frozenset()},
-        {"n": 1, "s": frozenset([ModelValue("m")])},
-    ]
+    states = (
+        TraceState(1, None, None, None, "/\\ n = 0\n/\\ s = {}"),
+        TraceState(2, "Step", None, None, "/\\ n = 1\n/\\ s = {m}"),
+    )
 
-    document = to_itf_trace(states, actions=[None, "Step"], loop=1, source="Counter")
-
-    assert document == {
+    assert Violation(Outcome.LIVENESS, "Ends", "", states, 1).to_itf("Counter") == {
         "#meta": {"format": "ITF", "source": "Counter"},
         "vars": ["n", "s"],
         "loop": 1,
@@ -184,8 +183,6 @@ def test_an_itf_trace_has_actions_and_loop() -> None:
             },
         ],
     }
-    with pytest.raises(TlaValueError, match="other variables"):
-        to_itf_trace([{"n": 0}, {"m": 0}])
 
 
 @pytest.mark.parametrize(

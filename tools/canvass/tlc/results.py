@@ -29,7 +29,7 @@ from canvass.tlc.output import (
     read_back,
     violated_name,
 )
-from canvass.tlc.values import to_itf_trace
+from canvass.tlc.values import to_itf_value
 
 
 class Outcome(Enum):
@@ -120,16 +120,22 @@ class Violation:
         return claim_of(self.outcome.value, self.name, self.message)
 
     def to_itf(self, source: str | None = None) -> dict[str, Any]:
-        """Return the behaviour as an ITF document; see :func:`~canvass.tlc.values.to_itf_trace`.
+        """Return the behaviour as an ITF document of a specification's name.
 
         Raises
         ------
         ValueSyntaxError
             When a state holds a value that cannot be listed.
         """
-        actions = [state.action for state in self.states]
-        values = [state.values for state in self.states]
-        return to_itf_trace(values, actions=actions, loop=self.loop, source=source)
+        states = []
+        for index, state in enumerate(self.states):
+            action = {} if state.action is None else {"action": state.action}
+            values = {name: to_itf_value(value) for name, value in state.values.items()}
+            states.append({"#meta": {"index": index, **action}, **values})
+        about = {"format": "ITF"} | ({} if source is None else {"source": source})
+        names = list(self.states[0].values) if self.states else []
+        end = {} if self.loop is None else {"loop": self.loop}
+        return {"#meta": about, "vars": names, "states": states, **end}
 
 
 @dataclass(frozen=True, kw_only=True)

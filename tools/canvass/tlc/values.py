@@ -16,14 +16,14 @@ difference matters, as in a condition that a user wrote, `same` distinguishes th
 
 `format_value` writes text. `parse_value`, `parse_state` and `join_values` read TLC's text: values,
 not expressions. The parser is made for many short texts: one regular expression splits the text
-into tokens, and a recursive descent over the tokens builds the value. `to_itf_value` and
-`to_itf_trace` convert to the Informal Trace Format (ITF) of TLA+ tools.
+into tokens, and a recursive descent over the tokens builds the value. `to_itf_value` converts to
+the Informal Trace Format (ITF) of TLA+ tools.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import length_hint
 from typing import Any, Final, NoReturn, TypeAlias
@@ -535,42 +535,3 @@ def to_itf_value(value: Value) -> Any:
             return {
                 "#map": [[to_itf_value(key), to_itf_value(part)] for key, part in value.items()]
             }
-
-
-def to_itf_trace(
-    states: Sequence[Mapping[str, Value]],
-    *,
-    actions: Sequence[str | None] = (),
-    loop: int | None = None,
-    source: str | None = None,
-) -> dict[str, Any]:
-    """Return a behaviour as an ITF document, ready for ``json.dumps``.
-
-    Parameters
-    ----------
-    states
-        Value by variable, one mapping per state, with the same variables in each.
-    actions
-        The action that led to each state, for ``#meta``; empty, or as long as ``states``.
-    loop
-        Zero-based index of the state that follows the last one, for a lasso.
-    source
-        The specification's name.
-
-    Raises
-    ------
-    TlaValueError
-        When two states have different variables.
-    """
-    names = list(states[0]) if states else []
-    rows = []
-    for index, state in enumerate(states):
-        if set(state) != set(names):
-            raise TlaValueError(f"state {index} of the trace has other variables than state 0")
-        meta: dict[str, Any] = {"index": index}
-        if index < len(actions) and actions[index] is not None:
-            meta["action"] = actions[index]
-        rows.append({"#meta": meta, **{name: to_itf_value(state[name]) for name in names}})
-    about = {"format": "ITF"} | ({} if source is None else {"source": source})
-    end = {} if loop is None else {"loop": loop}
-    return {"#meta": about, "vars": names, "states": rows, **end}
