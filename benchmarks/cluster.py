@@ -110,7 +110,7 @@ def fill(folder: Path, count: int) -> None:
         if number % 500 == 0:
             alone.work()
     alone.work()
-    alone.node.close()
+    alone.node.archive.close()
 
 
 def restart(folder: Path, count: int) -> tuple[float, float]:
@@ -121,7 +121,7 @@ def restart(folder: Path, count: int) -> tuple[float, float]:
     while alone.service.snapshot() != b"%d" % count:
         alone.work()
     took_s = perf_counter() - began_s
-    alone.node.close()
+    alone.node.archive.close()
     return read_s, took_s
 
 

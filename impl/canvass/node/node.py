@@ -184,15 +184,11 @@ class Node:
         worked = self.duty.do_work(now_ns) or worked
         if self.ended:
             for agent in self.module.agents:
-                agent.terminate()
+                agent.service.on_terminate()
             return True
         worked = self.module.services_work() or worked
         worked = self.streams.answer_requests() or worked
         return self.streams.send_request() or worked
-
-    def close(self) -> None:
-        """Close the archive."""
-        self.archive.close()
 
     def _set_time(self, now_ns: int, time_ms: int) -> None:
         self.streams.now_ns = now_ns

@@ -230,7 +230,7 @@ class MemberProcess:
                 link.close()
             members.close()
             clients.close()
-            self.node.close()
+            self.node.archive.close()
 
     async def _work(self) -> None:
         loop, node = asyncio.get_running_loop(), self.node

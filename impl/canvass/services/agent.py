@@ -92,10 +92,6 @@ class ServiceAgent:
             self._on_entry(entries.decode(frame.payload))
         return self.log_position > before
 
-    def terminate(self) -> None:
-        """Tell the service that the process ends."""
-        self.service.on_terminate()
-
     def join(self, position: int, stop_position: int, role: Role, commit_position: int) -> None:
         """Process the log up to a position, and follow another stream from there on.
 

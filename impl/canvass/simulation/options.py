@@ -143,58 +143,56 @@ SPARSE: Final = Timing(
 """Aeron's timeouts with longer intervals: fewer repeated messages leave more steps for the rest."""
 
 
-class _Choices:
-    """The choices of a seed. Each has random numbers of its own: a new choice changes no other."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-
-    def one_of(self, name: str, *choices: _T) -> _T:
-        return rng_of(self._seed, f"option {name}").choice(choices)
-
-    def mean(self, name: str, low: int, high: int) -> int:
-        """Draw a mean between two bounds; in half of the cases 0."""
-        rng = rng_of(self._seed, f"option {name}")
-        return rng.randrange(low, high) if rng.random() < 0.5 else 0
+# Each choice of a seed has random numbers of its own: a new choice changes no other.
 
 
-def _faults(choices: _Choices) -> Faults:
+def _one_of(seed: int, name: str, *choices: _T) -> _T:
+    return rng_of(seed, f"option {name}").choice(choices)
+
+
+def _mean(seed: int, name: str, low: int, high: int) -> int:
+    """Draw a mean between two bounds; in half of the cases 0."""
+    rng = rng_of(seed, f"option {name}")
+    return rng.randrange(low, high) if rng.random() < 0.5 else 0
+
+
+def _faults(seed: int) -> Faults:
     """Choose which faults a run has, and how often each occurs."""
-    cuts = tuple(kind for kind in CUT_KINDS if choices.one_of(f"cut {kind}", True, False))
+    cuts = tuple(kind for kind in CUT_KINDS if _one_of(seed, f"cut {kind}", True, False))
     return Faults(
-        drop_probability=choices.one_of("drop", 0.0, 0.0, 0.01, 0.05, 0.2),
-        delay_tail_probability=choices.one_of("delay", 0.0, 0.0, 0.01, 0.05),
-        duplicate_probability=choices.one_of("duplicate", 0.0, 0.0, 0.02, 0.2),
-        cut_mean=choices.mean("cut", 200, 2_000) if cuts else 0,
+        drop_probability=_one_of(seed, "drop", 0.0, 0.0, 0.01, 0.05, 0.2),
+        delay_tail_probability=_one_of(seed, "delay", 0.0, 0.0, 0.01, 0.05),
+        duplicate_probability=_one_of(seed, "duplicate", 0.0, 0.0, 0.02, 0.2),
+        cut_mean=_mean(seed, "cut", 200, 2_000) if cuts else 0,
         cut_kinds=cuts,
-        crash_mean=choices.mean("crash", 100, 2_000),
-        crash_within_probability=choices.one_of("crash within", 0.0, 0.5, 0.9),
-        power_mean=choices.mean("power", 200, 3_000),
-        pause_mean=choices.mean("pause", 200, 3_000),
-        clock_mean=choices.mean("clock jump", 500, 3_000),
-        full_mean=choices.mean("full", 1_000, 5_000),
-        sync_mean=choices.mean("sync", 1_000, 5_000),
-        slow_disk_mean=choices.mean("slow disk", 500, 5_000),
-        rot_mean=choices.mean("rot", 500, 5_000),
-        stray_mean=choices.mean("stray", 500, 5_000),
-        error_mean=choices.mean("error", 20, 1_000),
-        operator_mean=choices.mean("operator", 300, 3_000),
-        termination_mean=choices.mean("termination", 2_000, 10_000),
+        crash_mean=_mean(seed, "crash", 100, 2_000),
+        crash_within_probability=_one_of(seed, "crash within", 0.0, 0.5, 0.9),
+        power_mean=_mean(seed, "power", 200, 3_000),
+        pause_mean=_mean(seed, "pause", 200, 3_000),
+        clock_mean=_mean(seed, "clock jump", 500, 3_000),
+        full_mean=_mean(seed, "full", 1_000, 5_000),
+        sync_mean=_mean(seed, "sync", 1_000, 5_000),
+        slow_disk_mean=_mean(seed, "slow disk", 500, 5_000),
+        rot_mean=_mean(seed, "rot", 500, 5_000),
+        stray_mean=_mean(seed, "stray", 500, 5_000),
+        error_mean=_mean(seed, "error", 20, 1_000),
+        operator_mean=_mean(seed, "operator", 300, 3_000),
+        termination_mean=_mean(seed, "termination", 2_000, 10_000),
     )
 
 
 def swarm(base: Options) -> Options:
     """Let the seed choose the faults, the load and the delays of a run."""
-    choices = _Choices(base.seed)
-    timing = choices.one_of("timing", base.timing, *(SPARSE.divided(10),) * 3)
+    seed = base.seed
+    timing = _one_of(seed, "timing", base.timing, *(SPARSE.divided(10),) * 3)
     return replace(
         base,
-        faults=_faults(choices),
-        network_delay_ns=choices.one_of("network delay", 20_000, 200_000, 2_000_000),
-        offer_mean_ns=choices.one_of("offers", 5, 50, 200, 1_000) * MILLISECOND_NS,
-        service_count=choices.one_of("services", 1, 2),
-        cold_start=choices.one_of("cold start", True, False, False, False),
-        timing=timing.divided(choices.one_of("clock", 1, 4)),
+        faults=_faults(seed),
+        network_delay_ns=_one_of(seed, "network delay", 20_000, 200_000, 2_000_000),
+        offer_mean_ns=_one_of(seed, "offers", 5, 50, 200, 1_000) * MILLISECOND_NS,
+        service_count=_one_of(seed, "services", 1, 2),
+        cold_start=_one_of(seed, "cold start", True, False, False, False),
+        timing=timing.divided(_one_of(seed, "clock", 1, 4)),
     )
 
 

@@ -211,12 +211,10 @@ class World:
         given = x if x is not None else Input()
         before = self.members[i]
         outcome = self.step(self.rules, i, before, action, given)
-        if outcome is None:
-            taken = AttemptedStep(i, action, given, before, None)
-        else:
+        if outcome is not None:
             self._follow_state(i, before, outcome, term)
             self._send(i, outcome, self._record(i, action, given, received, outcome))
-            taken = AttemptedStep(i, action, given, before, outcome)
+        taken = AttemptedStep(i, action, given, before, outcome)
         self.steps.append(taken)
         return taken
 

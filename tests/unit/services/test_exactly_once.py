@@ -1,4 +1,4 @@
-"""Requests that are offered again are applied once; the counter."""
+"""Requests that are offered again are applied once; the counter; what is kept of clients."""
 
 from __future__ import annotations
 
@@ -59,6 +59,30 @@ def test_the_snapshot_has_the_state_of_clients(numbers: list[int], cut: int) -> 
     if len(numbers) > cut:
         assert restored_sink.sent == sink.sent
         assert restored.on_take_snapshot() == service.on_take_snapshot()
+
+
+def test_answers_are_kept_within_the_window() -> None:
+    service, sink = counter()
+    for number in range(1, WINDOW + 2):
+        offer(service, number)
+    sink.sent.clear()
+    offer(service, 1)
+    offer(service, 2)
+
+    assert [data[REQUEST.size :] for data in sink.sent] == [b"2"]
+
+
+def test_the_client_that_was_idle_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("canvass.services.service.MAX_CLIENTS", 2)
+    service, sink = counter()
+    for client, number in ((1, 1), (2, 1), (1, 2), (3, 1)):
+        offer(service, number, client)
+    sink.sent.clear()
+    offer(service, 2, client=1)
+    offer(service, 1, client=2)
+
+    reported = [(REQUEST.unpack_from(data)[0], data[REQUEST.size :]) for data in sink.sent]
+    assert reported == [(1, b"3"), (2, b"5")]  # Of client 2 nothing is known: it is a new one.
 
 
 def test_a_message_that_is_not_a_request_is_ignored() -> None:
