@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -19,8 +18,6 @@ from support.graphs import graph_of
 from support.random_steps import key_of
 
 pytestmark = pytest.mark.tlc
-
-ARRAYS = [field.name for field in fields(Graph) if field.name != "manifest"]
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +86,7 @@ def test_steps_of_one_question_have_one_answer(graph: Graph) -> None:
 def test_key_of_a_step_leads_to_an_edge_with_the_same_key(graph: Graph) -> None:
     steps = sample(graph, 1000)
     keys = [key_of(step, graph.rules) for step in steps]
-    table = edge_keys({name: getattr(graph, name) for name in ARRAYS}, graph.rules)
+    table = edge_keys(graph)
 
     edges = table.lookup(np.array(keys, dtype=np.uint64)).tolist()
 

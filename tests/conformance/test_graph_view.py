@@ -113,7 +113,7 @@ def test_a_projection_keeps_every_state_and_edge(view: MemberView) -> None:
 def test_states_differ_in_more_than_the_numbering_of_peers(view: MemberView) -> None:
     """The hashes are equal for twins and different for all other states."""
     graph = view.graph
-    every = identities_of(graph.state, graph.members, graph.log_offsets, graph.log)
+    every = identities_of(graph)
 
     assert len(np.unique(every, axis=0)) == view.state_count
     assert np.array_equal(every, every[graph.representative])

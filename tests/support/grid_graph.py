@@ -7,8 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from canvass.graph.dump_graph import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
-from canvass.graph.folders import ID_BYTES
+from canvass.graph.dump_graph import DumpManifest, DumpOrigin, write_dump_graph
+from canvass.graph.folders import (
+    EDGES_FILE,
+    ID_BYTES,
+    STATES_FILE,
+    VALUES_FILE,
+    edges_table,
+    named,
+    states_table,
+)
 from canvass.graph.values import interned
 from canvass.tlc.values import Function
 
@@ -46,16 +54,16 @@ def write_grid(folder: Path, side: int) -> DumpManifest:
     columns = interned({"at": (at, order), "corner": ([False, True], corner)})
     initial = np.zeros(count, dtype=np.bool_)
     initial[grid[0, 0]] = True
-    arrays = DumpArrays(
-        columns=columns,
-        ids=ids[order],
-        initial=initial,
-        expanded=np.ones(count, dtype=np.bool_),
-        source=source[by_source].astype(np.int32),
-        target=target[by_source].astype(np.int32),
-        action=action[by_source].astype(np.int32),
-        action_names=("Back", "Down", "Right"),
-        arguments=np.full(len(source), -1, dtype=np.int32),
-        argument_texts=(),
-    )
-    return write_dump_graph(folder, arrays, model=f"Grid{side}", complete=True, origin=DumpOrigin())
+    expanded = np.ones(count, dtype=np.bool_)
+    numbers = [one[by_source].astype(np.int32) for one in (source, target, action)]
+    tables = {
+        VALUES_FILE: columns.values.to_table(),
+        STATES_FILE: states_table(ids[order], columns.nodes, initial=initial, expanded=expanded),
+        EDGES_FILE: edges_table(
+            numbers[0],
+            numbers[1],
+            named(numbers[2], ("Back", "Down", "Right")),
+            named(np.full(len(source), -1, dtype=np.int32), ()),
+        ),
+    }
+    return write_dump_graph(folder, tables, model=f"Grid{side}", complete=True, origin=DumpOrigin())

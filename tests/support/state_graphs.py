@@ -40,9 +40,9 @@ def view_of(
     with tempfile.TemporaryDirectory() as folder:
         dump = Path(folder) / f"{name}.dot"
         dump.write_text(dot_text(states, edges, initial))
-        arrays = read_graph(dump, complete=complete)
+        tables = read_graph(dump, complete=complete)
         made = Path(folder) / "graph"
-        write_dump_graph(made, arrays, model=name, complete=complete, origin=DumpOrigin())
+        write_dump_graph(made, tables, model=name, complete=complete, origin=DumpOrigin())
         view = open_view(made)
         assert isinstance(view, DumpView)
         return view

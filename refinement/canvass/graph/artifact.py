@@ -12,9 +12,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Final
 
 import msgspec
@@ -115,14 +114,7 @@ class Counts(Record, frozen=True, forbid_unknown_fields=True):
     """Edges by action."""
 
 
-class Manifest(
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    rename="camel",
-    tag_field="schema",
-    tag=SCHEMA,
-):
+class Manifest(Record, frozen=True, forbid_unknown_fields=True, tag_field="schema", tag=SCHEMA):
     """``manifest.json``: the origin and the contents of a graph."""
 
     model: str
@@ -144,7 +136,7 @@ class Manifest(
     """Digest of the canonical form, which the keys depend on."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class StepArrays:
     """Steps in arrays; the layouts of states, inputs and messages are those of traces.
 
@@ -175,9 +167,9 @@ class StepArrays:
     sent: Ints
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Graph(StepArrays):
-    """A state graph: its steps are the edges, ordered by source and input.
+@dataclass(frozen=True, eq=False)
+class GraphArrays(StepArrays):
+    """The arrays of a state graph: its steps are the edges, ordered by source and input.
 
     A target of -1 says that the input does not enable the action.
 
@@ -194,12 +186,18 @@ class Graph(StepArrays):
         The fields of the states as values.
     """
 
-    manifest: Manifest
     columns: Columns
     ids: NDArray[np.uint8]
     expanded: Flags
     representative: Ints
     disabled: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Graph(GraphArrays):
+    """A state graph with its manifest."""
+
+    manifest: Manifest
 
     def member(self, row: int) -> Member:
         """Decode a state."""
@@ -251,9 +249,9 @@ def open_graph(folder: Path) -> Graph:
         If a file is absent or damaged.
     """
     manifest = read_manifest(folder)
-    verify_files(folder, manifest.files, FILES)
-    arrays = to_arrays(read_tables(folder, TABLES), manifest.rules.member_count)
-    return Graph(rules=manifest.rules.rules(), manifest=manifest, **arrays)
+    verify_files(folder, manifest.files, _KEY_FILES)
+    tables = read_tables(folder, manifest.files, TABLES)
+    return Graph(**vars(to_arrays(tables, manifest.rules.rules())), manifest=manifest)
 
 
 def open_keys(folder: Path) -> KeyTable:
@@ -365,34 +363,34 @@ def _states_of(columns: Columns, count: int, member_count: int) -> dict[str, Int
     }
 
 
-def columns_of_states(arrays: Mapping[str, Any]) -> Columns:
-    """Give the fields of all states as values."""
-    states = SimpleNamespace(**arrays)
+def columns_of_states(states: Any) -> Columns:
+    """Give the fields of all states as values; see `field_values`."""
     rows = np.arange(len(states.state))
     return interned({field: field_values(states, rows, field) for field in FIELDS})
 
 
-def to_tables(arrays: Mapping[str, Any]) -> dict[str, pa.Table]:
-    """Give the tables of a graph, by the names of their files, from its arrays by their names."""
-    columns: Columns = arrays["columns"]
-    counts = np.diff(arrays["send_offsets"])
+_EDGE_COLUMNS: Final = ("source", "input", "target", "sent")
+
+
+def to_tables(arrays: GraphArrays) -> dict[str, pa.Table]:
+    """Give the tables of a graph, by the names of their files."""
+    counts = np.diff(arrays.send_offsets)
     sends = np.repeat(np.arange(len(counts)), counts)
-    edges = {name: arrays[name] for name in ("source", "input", "target", "sent")}
-    inputs = dict(zip(INPUT_COLUMNS, arrays["inputs"].T, strict=True))
+    inputs = dict(zip(INPUT_COLUMNS, arrays.inputs.T, strict=True))
     return {
-        VALUES_FILE: columns.values.to_table(),
+        VALUES_FILE: arrays.columns.values.to_table(),
         STATES_FILE: states_table(
-            arrays["ids"],
-            columns.nodes,
-            expanded=arrays["expanded"],
-            representative=arrays["representative"],
-            disabled=arrays["disabled"],
+            arrays.ids,
+            arrays.columns.nodes,
+            expanded=arrays.expanded,
+            representative=arrays.representative,
+            disabled=arrays.disabled,
         ),
         _INPUTS_FILE: _numbers(
-            {"action": arrays["input_action"], **inputs, **_message(arrays["message"])}
+            {"action": arrays.input_action, **inputs, **_message(arrays.message)}
         ),
-        _SENDS_FILE: _numbers({"sends": sends, **_message(arrays["sends"])}),
-        EDGES_FILE: _numbers(edges),
+        _SENDS_FILE: _numbers({"sends": sends, **_message(arrays.sends)}),
+        EDGES_FILE: _numbers({name: getattr(arrays, name) for name in _EDGE_COLUMNS}),
     }
 
 
@@ -410,7 +408,7 @@ def _matrix(table: pa.Table, names: Iterable[str]) -> Ints:
     return np.ascontiguousarray(np.array(columns, dtype=np.int64).reshape(len(columns), -1).T)
 
 
-def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, Any]:
+def to_arrays(tables: Mapping[str, pa.Table], rules: Rules) -> GraphArrays:
     """Give the arrays from which `to_tables` made the tables."""
     states, inputs = tables[STATES_FILE], tables[_INPUTS_FILE]
     sends, edges = tables[_SENDS_FILE], tables[EDGES_FILE]
@@ -419,20 +417,21 @@ def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, An
     messages = [f"message_{name}" for name in MESSAGE_INDEX]
     lists, sent = ints(sends["sends"]), ints(edges["sent"])
     list_count = int(max(lists.max(initial=0), sent.max(initial=0))) + 1
-    return {
-        "columns": columns,
-        "ids": ids,
-        "expanded": states["expanded"].to_numpy().astype(np.bool_),
-        "representative": ints(states["representative"]),
-        "disabled": ints(states["disabled"]),
-        **_states_of(columns, len(ids), member_count),
-        "input_action": ints(inputs["action"]),
-        "inputs": _matrix(inputs, INPUT_COLUMNS),
-        "message": _matrix(inputs, messages),
-        "send_offsets": np.searchsorted(lists, np.arange(list_count + 1)).astype(np.int64),
-        "sends": _matrix(sends, messages),
-        **{name: ints(edges[name]) for name in ("source", "input", "target", "sent")},
-    }
+    return GraphArrays(
+        rules=rules,
+        columns=columns,
+        ids=ids,
+        expanded=states["expanded"].to_numpy().astype(np.bool_),
+        representative=ints(states["representative"]),
+        disabled=ints(states["disabled"]),
+        **_states_of(columns, len(ids), rules.member_count),
+        input_action=ints(inputs["action"]),
+        inputs=_matrix(inputs, INPUT_COLUMNS),
+        message=_matrix(inputs, messages),
+        send_offsets=np.searchsorted(lists, np.arange(list_count + 1)).astype(np.int64),
+        sends=_matrix(sends, messages),
+        **{name: ints(edges[name]) for name in _EDGE_COLUMNS},
+    )
 
 
 class MemberView(StateGraph):
@@ -440,6 +439,8 @@ class MemberView(StateGraph):
 
     kind: Kind = "member"
     actions = ACTION_NAMES
+    end = "the graph ends near its roots"
+    doubt = "a member's graph has the inputs within its bounds only; `canvass verify` has all"
 
     def __init__(self, graph: Graph, folder: Path) -> None:
         self.graph = graph
@@ -465,12 +466,8 @@ class MemberView(StateGraph):
             action=graph.input_action[graph.input[edges]].astype(np.int32),
             number=edges,
         )
-
-    @property
-    def detail(self) -> Tree:
-        """The origin of the graph."""
-        manifest = self.graph.manifest
-        return {
+        self.initial = self._first_states()
+        self.detail = {
             "model": manifest.model,
             "members": manifest.rules.member_count,
             "revision": manifest.rules.revision,
@@ -478,19 +475,8 @@ class MemberView(StateGraph):
             "tlcVersion": manifest.tlc_version,
         }
 
-    @property
-    def end(self) -> str:
-        """The reason why some states are not expanded."""
-        return "the graph ends near its roots"
-
-    @property
-    def doubt(self) -> str:
-        """The reason why even an expanded state may lack steps: inputs have bounds."""
-        return "a member's graph has the inputs within its bounds only; `canvass verify` has all"
-
-    @cached_property
-    def initial(self) -> Rows:
-        """The state at the first start, with empty disks.
+    def _first_states(self) -> Rows:
+        """Give the state at the first start, with empty disks.
 
         If the graph lacks this state: the expanded states to which no edge leads from another one.
         """
@@ -564,62 +550,56 @@ def _sends_tree(graph: Graph, row: int) -> list[Tree]:
 _CHUNK: Final = 1 << 17
 
 
-def edge_keys(arrays: Mapping[str, Any], rules: Rules) -> KeyTable:
-    """Give the keys of the canonical forms of all edges; the digest of the rules is part of a key.
+def edge_keys(graph: StepArrays) -> KeyTable:
+    """Give the table of the keys of all edges; see `keys_of_edges`."""
+    rows = np.flatnonzero(graph.target != NONE)
+    return KeyTable.build(keys_of_edges(graph, rows), rows)
+
+
+def keys_of_edges(graph: StepArrays, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Give the key of the canonical form of each of some edges, with the digest of the rules.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    rows
+        The edges; each has a target.
 
     Raises
     ------
     GraphError
         If an edge has no canonical form. Then a frame of `canvass.steps.action_fields` is wrong.
     """
-    rows = np.flatnonzero(arrays["target"] != NONE)
     keys = np.zeros((len(rows), 2), dtype=np.uint64)
     for start in range(0, len(rows), _CHUNK):
-        chunk = rows[start : start + _CHUNK]
-        keys[start : start + _CHUNK] = keys_of_edges(arrays, chunk, rules)
-    return KeyTable.build(keys, rows)
+        keys[start : start + _CHUNK] = _keys(graph, rows[start : start + _CHUNK])
+    return keys
 
 
-def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rules) -> Any:
-    """Give the key of the canonical form of each of some edges, with the digest of the rules.
-
-    Parameters
-    ----------
-    arrays
-        The arrays of a `Graph`, by their names.
-    rows
-        The edges; each has a target.
-    rules
-        The rules of the graph.
-
-    Raises
-    ------
-    GraphError
-        If an edge has no canonical form.
-    """
-    given = arrays["input"][rows]
-    sent = arrays["sent"][rows]
+def _keys(graph: StepArrays, rows: NDArray[np.int64]) -> Any:
+    given, sent = graph.input[rows], graph.sent[rows]
     keys, status = canonical_keys(
         StepColumns(
             member=np.zeros(len(rows), dtype=np.int64),
-            action=arrays["input_action"][given],
-            before=arrays["source"][rows],
-            after=arrays["target"][rows],
-            inputs=arrays["inputs"][given],
-            message=arrays["message"][given],
-            state=arrays["state"],
-            members=arrays["members"],
-            log_offsets=arrays["log_offsets"],
-            log=arrays["log"],
-            send_offsets=offsets_of(np.diff(arrays["send_offsets"])[sent]),
-            sends=arrays["sends"][places_of(arrays["send_offsets"], sent)],
+            action=graph.input_action[given],
+            before=graph.source[rows],
+            after=graph.target[rows],
+            inputs=graph.inputs[given],
+            message=graph.message[given],
+            state=graph.state,
+            members=graph.members,
+            log_offsets=graph.log_offsets,
+            log=graph.log,
+            send_offsets=offsets_of(np.diff(graph.send_offsets)[sent]),
+            sends=graph.sends[places_of(graph.send_offsets, sent)],
         ),
-        [rules],
+        [graph.rules],
     )
     wrong = np.flatnonzero(status != Status.KEYED)
     if len(wrong):
         row = int(rows[wrong[0]])
-        action = ACTION_NAMES[int(arrays["input_action"][arrays["input"][row]])]
+        action = ACTION_NAMES[int(graph.input_action[graph.input[row]])]
         reason = Status(int(status[wrong[0]])).name
         raise GraphError(f"{len(wrong)} edges have no key; the first is of {action}: {reason}")
     return keys

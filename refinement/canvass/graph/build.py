@@ -13,10 +13,13 @@ import re
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
 from canvass.cluster.rules import Rules
@@ -26,6 +29,7 @@ from canvass.graph.artifact import (
     SCHEMA,
     Counts,
     Graph,
+    GraphArrays,
     GraphRules,
     Manifest,
     columns_of_states,
@@ -108,7 +112,7 @@ class PrintedGraph:
         and the sends. The target is -1 if the input does not enable the action.
     """
 
-    member_count: int
+    rules: Rules
     states: dict[Cells, int] = field(default_factory=dict)
     sends: dict[Cells, int] = field(default_factory=lambda: {(0,): 0})
     inputs: list[Cells] = field(default_factory=list)
@@ -187,7 +191,7 @@ class PrintedGraph:
         self.sent[place] = self.sends.setdefault(sent, len(self.sends))
 
     def _state_end(self, cells: list[int], start: int) -> int:
-        log = start + len(STATE_COLUMNS) + len(MEMBER_COLUMNS) * self.member_count
+        log = start + len(STATE_COLUMNS) + len(MEMBER_COLUMNS) * self.rules.member_count
         return log + 1 + len(LOG_COLUMNS) * cells[log]
 
     def _number(self, cells: Cells) -> int:
@@ -199,8 +203,8 @@ _NAMING: Final = [STATE_INDEX[name] for name in ("leader_member_id", "graceful_c
 """Fields that name one member."""
 
 
-def arrange(printed: PrintedGraph, *, peers_alike: bool) -> dict[str, Any]:
-    """Give the arrays of a graph by their names.
+def arrange(printed: PrintedGraph, *, peers_alike: bool) -> GraphArrays:
+    """Give the arrays of a graph.
 
     Parameters
     ----------
@@ -209,33 +213,34 @@ def arrange(printed: PrintedGraph, *, peers_alike: bool) -> dict[str, Any]:
     peers_alike
         Whether states that differ in the numbering of the peers only are one state.
     """
-    states = sorted((state_id(cells), number, cells) for cells, number in printed.states.items())
-    state_rows = _rows_by_number([number for _, number, _ in states])
+    ordered = sorted((state_id(cells), number, cells) for cells, number in printed.states.items())
+    state_rows = _rows_by_number([number for _, number, _ in ordered])
     inputs = sorted((cells, number) for number, cells in enumerate(printed.inputs))
     input_rows = _rows_by_number([number for _, number in inputs])
     sends = sorted((cells, number) for cells, number in printed.sends.items())
     send_rows = _rows_by_number([number for _, number in sends])
 
-    expanded = np.zeros(len(states), dtype=np.bool_)
-    disabled = np.zeros(len(states), dtype=np.int64)
+    expanded = np.zeros(len(ordered), dtype=np.bool_)
+    disabled = np.zeros(len(ordered), dtype=np.int64)
     rows = state_rows[np.array(printed.expanded, dtype=np.int64)]
     expanded[rows] = True
     disabled[rows] = printed.disabled
-    arrays = {
-        "ids": np.frombuffer(b"".join(name for name, _, _ in states), dtype=np.uint8).reshape(
-            len(states), ID_BYTES
-        ),
-        "expanded": expanded,
-        "disabled": disabled,
-        **_state_arrays([cells for _, _, cells in states], printed.member_count),
+    ids = np.frombuffer(b"".join(name for name, _, _ in ordered), dtype=np.uint8)
+    cells_of_states = [cells for _, _, cells in ordered]
+    states = SimpleNamespace(**_state_arrays(cells_of_states, printed.rules.member_count))
+    alone = np.arange(len(ordered), dtype=np.int64)
+    return GraphArrays(
+        rules=printed.rules,
+        ids=ids.reshape(len(ordered), ID_BYTES),
+        expanded=expanded,
+        disabled=disabled,
+        representative=_representatives(states, expanded) if peers_alike else alone,
+        columns=columns_of_states(states),
+        **vars(states),
         **_input_arrays([cells for cells, _ in inputs]),
         **_send_arrays([cells for cells, _ in sends]),
         **_edge_arrays(printed, state_rows, input_rows, send_rows),
-    }
-    arrays["representative"] = (
-        _representatives(arrays) if peers_alike else np.arange(len(states), dtype=np.int64)
     )
-    return arrays
 
 
 def _rows_by_number(numbers: Sequence[int]) -> Ints:
@@ -316,12 +321,13 @@ def _send_arrays(sends: Sequence[Cells]) -> dict[str, Ints]:
     }
 
 
-def identities_of(state: Ints, members: Ints, log_offsets: Ints, log: Ints) -> Ints:
+def identities_of(states: Any) -> Ints:
     """Give 128 bits for each state, equal for states that differ in the numbering of peers only.
 
     For the hash, each peer is replaced by its record and by whether the state names it, and the
-    peers are sorted by these.
+    peers are sorted by these. For ``states`` see `canvass.graph.artifact.field_values`.
     """
+    state, members = states.state, states.members
     named = [state[:, place, None] == np.arange(members.shape[1]) for place in _NAMING]
     records = np.concatenate([members, np.stack(named, axis=2)], axis=2)
     peers = records[:, 1:]
@@ -331,20 +337,17 @@ def identities_of(state: Ints, members: Ints, log_offsets: Ints, log: Ints) -> I
     single[:, _NAMING] = np.minimum(single[:, _NAMING], 1)
     cells = np.concatenate([single, records[:, 0], peers.reshape(len(state), -1)], axis=1)
     digests = [
-        hashlib.sha256(row.tobytes() + log[start:end].tobytes()).digest()[:ID_BYTES]
-        for row, start, end in zip(cells, log_offsets[:-1], log_offsets[1:], strict=True)
+        hashlib.sha256(row.tobytes() + states.log[start:end].tobytes()).digest()[:ID_BYTES]
+        for row, (start, end) in zip(cells, pairwise(states.log_offsets), strict=True)
     ]
     return np.frombuffer(b"".join(digests), dtype=np.int64).reshape(-1, 2)
 
 
-def _representatives(arrays: dict[str, Any]) -> Ints:
+def _representatives(states: Any, expanded: NDArray[np.bool_]) -> Ints:
     """Give for each state the row of its representative, which is expanded if any of them is."""
-    identities = identities_of(
-        arrays["state"], arrays["members"], arrays["log_offsets"], arrays["log"]
-    )
-    first, places = distinct_rows(identities)
+    first, places = distinct_rows(identities_of(states))
     # The last write wins, so the rows are written in reverse, and expanded ones after the others.
-    order = np.argsort(arrays["expanded"][::-1], kind="stable")
+    order = np.argsort(expanded[::-1], kind="stable")
     rows = np.arange(len(places))[::-1][order]
     first[places[rows]] = rows
     return first[places]
@@ -486,7 +489,7 @@ def build_graph(
         stack_mib=64,
         jvm_args=SHORT_RUN if is_short else (),
     )
-    printed = PrintedGraph(model.rules.member_count)
+    printed = PrintedGraph(model.rules)
     module = HARNESS / f"{MODULE}.tla"
     with TlcRun(module, model.printing(), replace(options, library=module_folders())) as tlc:
         for event in tlc:
@@ -524,13 +527,12 @@ def cache_folder(model: Model, cache: Path) -> Path:
 
 
 def _write(
-    model: Model, arrays: dict[str, Any], folder: Path, tlc_version: str, jar_sha256: str
+    model: Model, arrays: GraphArrays, folder: Path, tlc_version: str, jar_sha256: str
 ) -> Graph:
     """Write all files aside and put the folder in its place."""
-    arrays = {**arrays, "columns": columns_of_states(arrays)}
     with made_aside(folder) as aside:
         write_tables(aside, to_tables(arrays))
-        keys = edge_keys(arrays, model.rules)
+        keys = edge_keys(arrays)
         keys.save(aside)
         manifest = Manifest(
             model=model.name,
@@ -546,7 +548,7 @@ def _write(
             form_sha256=form_digest(),
         )
         write_manifest(aside, manifest)
-    return Graph(rules=manifest.rules.rules(), manifest=manifest, **arrays)
+    return Graph(**vars(arrays), manifest=manifest)
 
 
 def _modules() -> list[Path]:
@@ -554,17 +556,15 @@ def _modules() -> list[Path]:
     return sorted(modules_of(HARNESS / f"{MODULE}.tla", module_folders()), key=lambda m: m.name)
 
 
-def _counts(arrays: dict[str, Any], canonical_count: int) -> Counts:
-    enabled = arrays["target"] != NONE
-    actions = np.bincount(
-        arrays["input_action"][arrays["input"][enabled]], minlength=len(ACTION_NAMES)
-    )
+def _counts(arrays: GraphArrays, canonical_count: int) -> Counts:
+    enabled = arrays.target != NONE
+    actions = np.bincount(arrays.input_action[arrays.input[enabled]], minlength=len(ACTION_NAMES))
     return Counts(
-        states=len(arrays["state"]),
-        expanded=int(arrays["expanded"].sum()),
-        inputs=len(arrays["inputs"]),
-        sends=len(arrays["send_offsets"]) - 1,
-        tried=len(arrays["source"]),
+        states=len(arrays.state),
+        expanded=int(arrays.expanded.sum()),
+        inputs=len(arrays.inputs),
+        sends=len(arrays.send_offsets) - 1,
+        tried=len(arrays.source),
         edges=int(enabled.sum()),
         canonical=canonical_count,
         actions=dict(zip(ACTION_NAMES, actions.tolist(), strict=True)),

@@ -11,8 +11,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +30,7 @@ from canvass.graph.folders import (
     VALUES_FILE,
     Rows,
     codes_of,
+    edges_table,
     file_digest,
     ids_and_nodes,
     ints,
@@ -40,7 +40,7 @@ from canvass.graph.folders import (
     read_tables,
     scratch_beside,
     states_table,
-    verify_files,
+    variables_of,
     write_manifest,
     write_tables,
 )
@@ -103,14 +103,7 @@ class DumpOrigin(Record, frozen=True, forbid_unknown_fields=True):
     """
 
 
-class DumpManifest(
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    rename="camel",
-    tag_field="schema",
-    tag=SCHEMA,
-):
+class DumpManifest(Record, frozen=True, forbid_unknown_fields=True, tag_field="schema", tag=SCHEMA):
     """``manifest.json`` of a graph that was made from a dump."""
 
     model: str
@@ -123,72 +116,37 @@ class DumpManifest(
     """SHA-256 of each other file of the folder."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DumpArrays:
-    """A graph in arrays.
-
-    Attributes
-    ----------
-    ids
-        16 bytes for each state, ascending.
-    columns
-        The variables.
-    source, target, action, arguments
-        The edges; the last two are codes of ``action_names`` and ``argument_texts``, -1 for no
-        arguments.
-    """
-
-    columns: Columns
-    ids: NDArray[np.uint8]
-    initial: NDArray[np.bool_]
-    expanded: NDArray[np.bool_]
-    source: Rows
-    target: Rows
-    action: Rows
-    action_names: tuple[str, ...]
-    arguments: Rows
-    argument_texts: tuple[str, ...]
-
-
 def write_dump_graph(
-    folder: Path, arrays: DumpArrays, *, model: str, complete: bool | None, origin: DumpOrigin
+    folder: Path,
+    tables: Mapping[str, pa.Table],
+    *,
+    model: str,
+    complete: bool | None,
+    origin: DumpOrigin,
 ) -> DumpManifest:
-    """Write a graph to a new folder.
+    """Write the tables of a graph to a new folder, with their manifest.
 
     Raises
     ------
     GraphError
         If it cannot be written.
     """
-    tables = {
-        VALUES_FILE: arrays.columns.values.to_table(),
-        STATES_FILE: states_table(
-            arrays.ids, arrays.columns.nodes, initial=arrays.initial, expanded=arrays.expanded
-        ),
-        EDGES_FILE: pa.table(
-            {
-                "source": pa.array(arrays.source),
-                "target": pa.array(arrays.target),
-                "action": named(arrays.action, arrays.action_names),
-                "arguments": named(arrays.arguments, arrays.argument_texts),
-            }
-        ),
-    }
-    actions = np.bincount(arrays.action, minlength=len(arrays.action_names)).tolist()
+    states, edges = tables[STATES_FILE], tables[EDGES_FILE]
+    actions = {one["values"]: one["counts"] for one in edges["action"].value_counts().to_pylist()}
     with made_aside(folder) as aside:
         write_tables(aside, tables)
         manifest = DumpManifest(
             model=model,
-            variables=tuple(arrays.columns.nodes),
+            variables=variables_of(states),
             complete=complete,
             origin=origin,
             counts=DumpCounts(
-                states=len(arrays.ids),
-                initial=int(arrays.initial.sum()),
-                expanded=int(arrays.expanded.sum()),
-                edges=len(arrays.source),
-                values=len(arrays.columns.values),
-                actions=dict(zip(arrays.action_names, actions, strict=True)),
+                states=len(states),
+                initial=int(states["initial"].to_numpy().sum()),
+                expanded=int(states["expanded"].to_numpy().sum()),
+                edges=len(edges),
+                values=len(tables[VALUES_FILE]),
+                actions=dict(sorted(actions.items())),
             ),
             files={name: file_digest(aside / name) for name in tables},
         )
@@ -196,88 +154,59 @@ def write_dump_graph(
     return manifest
 
 
-def read_dump_graph(folder: Path, manifest: DumpManifest) -> DumpArrays:
-    """Read a graph as `write_dump_graph` made it.
+class DumpView(StateGraph):
+    """The graph of a TLC dump.
 
     Raises
     ------
     GraphError
         If a file is absent or damaged.
     """
-    verify_files(folder, manifest.files, _FILES)
-    tables = read_tables(folder, _FILES)
-    actions = tuple(manifest.counts.actions)
-    states, edges = tables[STATES_FILE], tables[EDGES_FILE]
-    ids, nodes = ids_and_nodes(states, manifest.variables)
-    texts = tuple(sorted(name for name in edges["arguments"].unique().to_pylist() if name))
-    return DumpArrays(
-        columns=Columns(ValueTable.from_table(tables[VALUES_FILE]), nodes),
-        ids=ids,
-        initial=states["initial"].to_numpy().astype(np.bool_),
-        expanded=states["expanded"].to_numpy().astype(np.bool_),
-        source=ints(edges["source"]).astype(np.int32),
-        target=ints(edges["target"]).astype(np.int32),
-        action=codes_of(edges["action"], actions),
-        action_names=actions,
-        arguments=codes_of(edges["arguments"], texts),
-        argument_texts=texts,
-    )
-
-
-class DumpView(StateGraph):
-    """The graph of a TLC dump."""
 
     kind: Kind = "tlc"
 
-    def __init__(self, manifest: DumpManifest, arrays: DumpArrays, folder: Path) -> None:
+    def __init__(self, manifest: DumpManifest, folder: Path) -> None:
+        self.manifest = manifest
+        self.actions = tuple(manifest.counts.actions)
+        tables = read_tables(folder, manifest.files, _FILES)
+        states, edges = tables[STATES_FILE], tables[EDGES_FILE]
+        ids, nodes = ids_and_nodes(states, manifest.variables)
         super().__init__(
             folder=folder,
             title=manifest.model,
             complete=manifest.complete,
-            columns=arrays.columns,
-            ids=arrays.ids,
-            expanded=arrays.expanded,
-            source=arrays.source,
-            target=arrays.target,
-            action=arrays.action,
-            number=np.arange(len(arrays.source), dtype=np.int32),
+            columns=Columns(ValueTable.from_table(tables[VALUES_FILE]), nodes),
+            ids=ids,
+            expanded=states["expanded"].to_numpy().astype(np.bool_),
+            source=ints(edges["source"]).astype(np.int32),
+            target=ints(edges["target"]).astype(np.int32),
+            action=codes_of(edges["action"], self.actions),
+            number=np.arange(len(edges), dtype=np.int32),
         )
-        self.manifest = manifest
-        self.actions = arrays.action_names
-        self._arrays = arrays
-        found = map(self.find, manifest.origin.violating)
+        texts = edges["arguments"].unique().to_pylist()
+        self._texts = tuple(sorted(text for text in texts if text is not None))
+        self._arguments = codes_of(edges["arguments"], self._texts)
+        """For each edge the index of the arguments of its label in ``_texts``; -1 for none."""
+        origin = manifest.origin
+        found = map(self.find, origin.violating)
         self.violating = np.array([row for row in found if row is not None], dtype=np.int32)
-
-    @property
-    def detail(self) -> Tree:
-        """The origin of the graph."""
-        origin: Tree = msgspec.to_builtins(self.manifest.origin)
-        named = {name: value for name, value in origin.items() if isinstance(value, str)}
-        return {"model": self.title, "variables": list(self.fields), **named}
-
-    @property
-    def end(self) -> str:
-        """The reason why some states are not expanded."""
-        origin = self.manifest.origin
-        return f"{' and '.join(origin.cut)} cuts the graph" if origin.cut else "TLC stopped there"
-
-    @property
-    def doubt(self) -> str:
-        """The reason why even an expanded state may lack steps; empty if none does."""
-        merging = [each for each in self.manifest.origin.cut if not each.startswith("CONSTRAINT ")]
+        self.initial = np.flatnonzero(states["initial"].to_numpy()).astype(np.int32)
+        known = msgspec.to_builtins(origin)
+        named_values = {name: value for name, value in known.items() if isinstance(value, str)}
+        self.detail = {"model": self.title, "variables": list(self.fields), **named_values}
+        cut = " and ".join(origin.cut)
+        self.end = f"{cut} cuts the graph" if cut else "TLC stopped there"
+        merging = [each for each in origin.cut if not each.startswith("CONSTRAINT ")]
         if merging:
-            return f"{' and '.join(merging)} leaves out steps of any state"
-        unknown = "a dump does not say whether it is whole; `canvass graph build --complete` does"
-        return unknown if self.complete is None else ""
-
-    @cached_property
-    def initial(self) -> Rows:
-        """The rows of the initial states."""
-        return np.flatnonzero(self._arrays.initial).astype(np.int32)
+            self.doubt = f"{' and '.join(merging)} leaves out steps of any state"
+        elif self.complete is None:
+            self.doubt = (
+                "a dump does not say whether it is whole; `canvass graph build --complete` does"
+            )
 
     def edge_texts(self) -> Mapping[str, tuple[Sequence[str], Rows]]:
         """Give the arguments in the labels of the edges."""
-        return {"arguments": (self._arrays.argument_texts, self._arrays.arguments[self.out.edge])}
+        return {"arguments": (self._texts, self._arguments[self.out.edge])}
 
     def tree(self, row: int) -> Tree:
         """Give a state as plain JSON values."""
@@ -285,16 +214,15 @@ class DumpView(StateGraph):
 
     def edge(self, edge: int) -> EdgeView:
         """Give one edge; the arguments of its label are text."""
-        arrays = self._arrays
-        if not 0 <= edge < len(arrays.source):
+        if not 0 <= edge < self.edge_count:
             raise GraphError(f"{self.title} has no edge {edge}")
-        code = int(arrays.arguments[edge])
+        code = int(self._arguments[edge])
         return EdgeView(
             edge=edge,
-            source=int(arrays.source[edge]),
-            target=int(arrays.target[edge]),
-            action=arrays.action_names[int(arrays.action[edge])],
-            given={} if code < 0 else {"arguments": arrays.argument_texts[code]},
+            source=int(self._source[edge]),
+            target=int(self._target[edge]),
+            action=self.actions[int(self._action[edge])],
+            given={} if code < 0 else {"arguments": self._texts[code]},
             sends=[],
         )
 
@@ -312,8 +240,7 @@ OnProgress = Callable[[int, int], object]
 class _Reading:
     """A dump while it is read."""
 
-    def __init__(self, max_states: int) -> None:
-        self.max_states = max_states
+    def __init__(self) -> None:
         self.values = Interner()
         self.variables: tuple[str, ...] = ()
         self.numbers = array("q")
@@ -327,8 +254,8 @@ class _Reading:
 
     def add_state(self, state: DumpState) -> None:
         """Add a state."""
-        if len(self.numbers) >= self.max_states:
-            raise GraphError(f"the dump has more than {self.max_states:,} states, the most read")
+        if len(self.numbers) >= MAX_STATES:
+            raise GraphError(f"the dump has more than {MAX_STATES:,} states, the most read")
         try:
             self._add_values(state)
         except TlaValueError as error:
@@ -360,8 +287,8 @@ class _Reading:
             self.labels[key] = len(self.labels)
         self.label.append(self.labels[key])
 
-    def arrays(self, *, complete: bool | None, stopped: bool) -> DumpArrays:
-        """Give the graph, with its states in the order of their ids and its edges sorted."""
+    def tables(self, *, complete: bool | None, stopped: bool) -> dict[str, pa.Table]:
+        """Give the tables of the graph: states in the order of their ids, edges sorted."""
         ids = np.frombuffer(bytes(self.ids), dtype=np.uint8).reshape(-1, ID_BYTES)
         first, row = distinct_rows(ids.view(">u8"))
         number = np.array(self.numbers, dtype=np.int64)
@@ -392,18 +319,15 @@ class _Reading:
             for name, column in zip(self.variables, self.nodes, strict=True)
         }
         values, numbering = self.values.sealed(nodes.values())
-        return DumpArrays(
-            columns=Columns(values, {name: numbering[of] for name, of in nodes.items()}),
-            ids=ids[first],
-            initial=initial,
-            expanded=expanded,
-            source=np.ascontiguousarray(edges[:, 0]),
-            target=np.ascontiguousarray(edges[:, 1]),
-            action=np.ascontiguousarray(edges[:, 2]),
-            action_names=actions,
-            arguments=np.ascontiguousarray(edges[:, 3]),
-            argument_texts=texts,
-        )
+        numbered = {name: numbering[of] for name, of in nodes.items()}
+        ends = [np.ascontiguousarray(column) for column in edges.T]
+        return {
+            VALUES_FILE: values.to_table(),
+            STATES_FILE: states_table(ids[first], numbered, initial=initial, expanded=expanded),
+            EDGES_FILE: edges_table(
+                ends[0], ends[1], named(ends[2], actions), named(ends[3], texts)
+            ),
+        }
 
 
 def _id_of(values: Interner, parts: Iterable[tuple[str, int]]) -> bytes:
@@ -430,10 +354,9 @@ def read_graph(
     *,
     complete: bool | None = None,
     stopped: bool = False,
-    max_states: int = MAX_STATES,
     on_progress: OnProgress | None = None,
-) -> DumpArrays:
-    """Read a dump.
+) -> dict[str, pa.Table]:
+    """Read a dump; give the tables of its graph by the names of their files.
 
     Parameters
     ----------
@@ -445,17 +368,15 @@ def read_graph(
     stopped
         Whether TLC ended before it had taken all steps of the last state. With
         ``complete=False``, that state counts as not expanded, too.
-    max_states
-        The most states that are read; a larger dump is refused.
     on_progress
         Called now and then with the numbers of states and edges read.
 
     Raises
     ------
     GraphError
-        If the file is not a complete dump, or has no state or more than ``max_states``.
+        If the file is not a complete dump, or has no state or more than `MAX_STATES`.
     """
-    reading = _Reading(max_states)
+    reading = _Reading()
     try:
         for count, item in enumerate(read_dump(dump)):
             if isinstance(item, DumpState):
@@ -470,7 +391,7 @@ def read_graph(
         raise GraphError(f"{dump}: holds text that is not UTF-8") from None
     if not reading.numbers:
         raise GraphError(f"{dump}: has no state")
-    return reading.arrays(complete=complete, stopped=stopped)
+    return reading.tables(complete=complete, stopped=stopped)
 
 
 def import_dump(
@@ -508,9 +429,9 @@ def import_dump(
     if origin is None:
         origin = DumpOrigin(dump=dump.name, dump_sha256=file_digest(dump))
     stopped = complete is False and origin.outcome != Outcome.SUCCESS.value
-    arrays = read_graph(dump, complete=complete, stopped=stopped, on_progress=on_progress)
+    tables = read_graph(dump, complete=complete, stopped=stopped, on_progress=on_progress)
     return write_dump_graph(
-        folder, arrays, model=model or dump.stem, complete=complete, origin=origin
+        folder, tables, model=model or dump.stem, complete=complete, origin=origin
     )
 
 

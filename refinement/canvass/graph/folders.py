@@ -122,6 +122,18 @@ def states_table(
     )
 
 
+def variables_of(states: pa.Table) -> tuple[str, ...]:
+    """Name the variables in a table of states."""
+    columns: list[str] = states.column_names
+    return tuple(name.removeprefix(_VARIABLE) for name in columns if name.startswith(_VARIABLE))
+
+
+def edges_table(source: Rows, target: Rows, action: pa.Array, arguments: pa.Array) -> pa.Table:
+    """Give the table of the edges of a dump; see `named`."""
+    ends = {"source": pa.array(source), "target": pa.array(target)}
+    return pa.table({**ends, "action": action, "arguments": arguments})
+
+
 def ids_and_nodes(
     states: pa.Table, variables: Sequence[str]
 ) -> tuple[NDArray[np.uint8], dict[str, Rows]]:
@@ -157,8 +169,17 @@ def write_manifest(folder: Path, manifest: msgspec.Struct) -> None:
     (folder / MANIFEST_FILE).write_bytes(encoded + b"\n")
 
 
-def read_tables(folder: Path, names: Collection[str]) -> dict[str, pa.Table]:
-    """Read some tables of a folder; the caller has verified their digests."""
+def read_tables(
+    folder: Path, digests: Mapping[str, str], names: Collection[str]
+) -> dict[str, pa.Table]:
+    """Read some tables of a folder, and compare them with the digests of the manifest.
+
+    Raises
+    ------
+    GraphError
+        If a file is absent or differs.
+    """
+    verify_files(folder, digests, names)
     return {name: pq.read_table(folder / name) for name in names}
 
 

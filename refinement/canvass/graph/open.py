@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from canvass.graph.artifact import Manifest, MemberView, open_graph
-from canvass.graph.dump_graph import DumpManifest, DumpView, read_dump_graph
+from canvass.graph.dump_graph import DumpManifest, DumpView
 from canvass.graph.folders import decode_manifest
 from canvass.graph.view import StateGraph
 
@@ -20,5 +20,5 @@ def open_view(folder: Path) -> StateGraph:
     """
     manifest: Manifest | DumpManifest = decode_manifest(folder, Manifest | DumpManifest)
     if isinstance(manifest, DumpManifest):
-        return DumpView(manifest, read_dump_graph(folder, manifest), folder)
+        return DumpView(manifest, folder)
     return MemberView(open_graph(folder), folder)

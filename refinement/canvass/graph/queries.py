@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csgraph, csr_array
 
 from canvass.graph import GraphError
-from canvass.graph.folders import Rows
+from canvass.graph.folders import Offsets, Rows
 from canvass.graph.predicate import Answers, OnProgress, evaluate
 from canvass.graph.syntax import near
 from canvass.graph.values import tree_of
-from canvass.graph.view import Side, StateGraph
+from canvass.graph.view import EdgeView, Side, StateGraph
 from canvass.tlc.values import format_value
 from canvass.traces.columns import distinct_rows, offsets_of
 
@@ -56,22 +56,12 @@ class NoPath(GraphError):
     """No path leads from any of the first states to any of the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """One step of a path: an edge, its action, and the rows that it connects."""
-
-    edge: int
-    action: str
-    source: int
-    target: int
-
-
 def shortest_path(
     graph: StateGraph,
     sources: Iterable[int],
     targets: Iterable[int],
     actions: Collection[str] | None = None,
-) -> list[Hop]:
+) -> list[EdgeView]:
     """Give a shortest path from one of the sources to one of the targets.
 
     If there are several shortest paths, the result is the same one each time: the walk visits
@@ -107,12 +97,12 @@ def shortest_path(
     found = np.flatnonzero(wanted[order])
     if not len(found):
         raise NoPath("no path leads there")
-    hops: list[Hop] = []
+    hops: list[EdgeView] = []
     row = int(order[found[0]])
     while (source := int(previous[row])) != start:
         places = out.places(np.array([source]))
         place = places[allowed[places] & (out.ends[places] == row)][0]
-        hops.append(Hop(int(out.edge[place]), graph.actions[int(out.action[place])], source, row))
+        hops.append(graph.edge(int(out.edge[place])))
         row = source
     return hops[::-1]
 
@@ -138,10 +128,12 @@ def _matrix(graph: StateGraph, allowed: NDArray[np.bool_], last: Rows | None = N
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """Edges of one action from one state to another.
+    """Edges of one action from one state to another, or from one class of states to another.
 
     Attributes
     ----------
+    source, target
+        Rows of states, or numbers of classes.
     edge
         The lowest number of these edges.
     count
@@ -303,13 +295,18 @@ def arrows_among(
     out = graph.out
     at = out.places(np.sort(rows))
     at = at[shown[out.ends[at]] & has_action(graph, out, actions)[at]]
-    cells = np.stack([out.own[at], out.ends[at], out.action[at]], axis=1)
+    return _arrows(graph, at, out.own[at], out.ends[at])
+
+
+def _arrows(graph: StateGraph, at: Offsets, source: Rows, target: Rows) -> tuple[Arrow, ...]:
+    """Group the edges at some places of ``out`` by action and by what they connect."""
+    cells = np.stack([source, target, graph.out.action[at]], axis=1)
     first, places = distinct_rows(cells)
     counts = np.bincount(places, minlength=len(first)).tolist()
-    edges = out.edge[at[first]].tolist()
+    edges = graph.out.edge[at[first]].tolist()
     return tuple(
-        Arrow(source, target, graph.actions[action], edge, count)
-        for (source, target, action), edge, count in zip(
+        Arrow(one, two, graph.actions[action], edge, count)
+        for (one, two, action), edge, count in zip(
             cells[first].tolist(), edges, counts, strict=True
         )
     )
@@ -338,16 +335,6 @@ _MAX_CLASSES: Final = 10_000
 _ABSENT_TEXT: Final = "(absent)"
 _MAP_VALUES: Final = (3, 40)
 """Fewest and most values of the field that makes a map of a graph."""
-
-
-@dataclass(frozen=True, slots=True)
-class QuotientEdge:
-    """All edges of one action from one class to another: the classes' numbers, and a count."""
-
-    source: int
-    target: int
-    action: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -381,7 +368,7 @@ class Quotient:
     counts: NDArray[np.int64]
     examples: Rows
     class_of: Rows
-    edges: tuple[QuotientEdge, ...]
+    edges: tuple[Arrow, ...]
     left_out_classes: int
     left_out_states: int
     left_out_edges: int
@@ -427,7 +414,10 @@ def project(
     number[kept] = np.arange(len(kept), dtype=np.int32)
     of: Rows = number[class_of]
     values = [[_shown(answers, row) for answers in found] for row in first[kept].tolist()]
-    edges, left_out_edges = _edges(graph, of, actions)
+    out = graph.out
+    at = np.flatnonzero(has_action(graph, out, actions))
+    source, target = of[out.own[at]], of[out.ends[at]]
+    inside = (source >= 0) & (target >= 0)
     return Quotient(
         by=expression,
         keys=tuple(row[0][0] if len(row) == 1 else [plain for plain, _ in row] for row in values),
@@ -435,10 +425,10 @@ def project(
         counts=counts[kept].astype(np.int64),
         examples=first[kept].astype(np.int32),
         class_of=of,
-        edges=edges,
+        edges=_arrows(graph, at[inside], source[inside], target[inside]),
         left_out_classes=len(order) - len(kept),
         left_out_states=int((of < 0).sum()),
-        left_out_edges=left_out_edges,
+        left_out_edges=int((~inside).sum()),
     )
 
 
@@ -476,20 +466,3 @@ def _shown(answers: Answers, row: int) -> tuple[Any, str]:
     """Give a value as plain JSON values, and as text."""
     value = answers.at(row)
     return (None, _ABSENT_TEXT) if value is None else (tree_of(value), format_value(value))
-
-
-def _edges(
-    graph: StateGraph, of: Rows, actions: Collection[str] | None
-) -> tuple[tuple[QuotientEdge, ...], int]:
-    out, allowed = graph.out, has_action(graph, graph.out, actions)
-    source, target = of[out.own[allowed]], of[out.ends[allowed]]
-    cells = np.stack([source, target, out.action[allowed]], axis=1)
-    kept = (source >= 0) & (target >= 0)
-    cells = cells[kept]
-    first, places = distinct_rows(cells)
-    counts = np.bincount(places, minlength=len(first)).tolist()
-    edges = tuple(
-        QuotientEdge(one, two, graph.actions[action], count)
-        for (one, two, action), count in zip(cells[first].tolist(), counts, strict=True)
-    )
-    return edges, int((~kept).sum())

@@ -135,8 +135,16 @@ class StateGraph(ABC):
 
     kind: Kind
     """``member``: the graph of one member; ``tlc``: a graph from TLC's dump of any model."""
+    detail: Tree
+    """The origin of the graph for a person: names and values."""
     actions: tuple[str, ...]
     """The names of the actions; the index is the code of an action."""
+    initial: Rows
+    """The rows of the initial states, ascending."""
+    end: str
+    """The reason why some states are not expanded, as a clause."""
+    doubt: str = ""
+    """The reason why even an expanded state may lack steps, as a clause; empty for none."""
     violating: Rows = np.empty(0, dtype=np.int32)
     """The rows of the states in which TLC found a property violated."""
 
@@ -163,26 +171,6 @@ class StateGraph(ABC):
         self._target = target
         self._action = action
         self._number = number
-
-    @property
-    @abstractmethod
-    def detail(self) -> Tree:
-        """The origin of the graph for a person: names and values."""
-
-    @property
-    @abstractmethod
-    def end(self) -> str:
-        """The reason why some states are not expanded, as a clause."""
-
-    @property
-    @abstractmethod
-    def doubt(self) -> str:
-        """The reason why even an expanded state may lack steps, as a clause; empty for none."""
-
-    @property
-    @abstractmethod
-    def initial(self) -> Rows:
-        """The rows of the initial states."""
 
     @property
     def state_count(self) -> int:
@@ -221,8 +209,7 @@ class StateGraph(ABC):
 
     def is_initial(self, row: int) -> bool:
         """Whether a state is an initial one."""
-        rows = self.initial
-        return row in rows[np.searchsorted(rows, row) :][:1]
+        return row in self.initial
 
     def leaving(self, row: int) -> dict[str, int]:
         """Count the edges of each action that leave a state; as `action_counts`."""

@@ -114,8 +114,7 @@ def test_edges_of_one_answer_are_one_canonical_step(graph: Graph) -> None:
     steps = steps[steps.edge != NONE]
     edges = steps.edge
     pairs = input_keys(graph, steps) << SHIFT | outcome_hashes(graph, steps)
-    arrays = {name: getattr(graph, name) for name in graph.__dataclass_fields__}
-    keys = keys_of_edges(arrays, edges, graph.rules)
+    keys = keys_of_edges(graph, edges)
     both = np.unique(np.column_stack([pairs, keys]), axis=0)
 
     assert len(both) == len(np.unique(pairs)) < len(edges)

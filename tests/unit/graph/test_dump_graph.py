@@ -196,13 +196,17 @@ def test_text_that_is_not_utf_8_is_refused(tmp_path: Path, content: bytes, reaso
         import_dump(dump, tmp_path / "graph")
 
 
-def test_more_states_than_are_read_are_refused(tmp_path: Path) -> None:
+def test_more_states_than_are_read_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dump = tmp_path / "M.dot"
     dump.write_text(dot_text([{"n": number} for number in range(4)], []))
 
-    assert len(dump_graph.read_graph(dump, max_states=4).ids) == 4
+    monkeypatch.setattr(dump_graph, "MAX_STATES", 4)
+    assert import_dump(dump, tmp_path / "graph").counts.states == 4
+    monkeypatch.setattr(dump_graph, "MAX_STATES", 3)
     with pytest.raises(GraphError, match="more than 3 states"):
-        dump_graph.read_graph(dump, max_states=3)
+        dump_graph.read_graph(dump)
 
 
 def test_damage_is_noticed(tmp_path: Path) -> None:

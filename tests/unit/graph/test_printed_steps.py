@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from canvass.cluster.core import step
 from canvass.cluster.member import NO_INPUT, NULL_RECORD, ElectionState, Member, ModuleState, Role
 from canvass.graph import GraphError
-from canvass.graph.artifact import columns_of_states, to_arrays, to_tables
+from canvass.graph.artifact import GraphArrays, to_arrays, to_tables
 from canvass.graph.build import PrintedGraph, arrange, cells_of
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.schema import NONE
@@ -24,7 +23,7 @@ NEW = Member(
 
 
 def printed(states: list[Member]) -> PrintedGraph:
-    graph = PrintedGraph(3)
+    graph = PrintedGraph(RULES)
     for line in input_lines():
         graph.feed(line)
     for state in states:
@@ -34,9 +33,11 @@ def printed(states: list[Member]) -> PrintedGraph:
     return graph
 
 
-def same(one: dict[str, Any], two: dict[str, Any]) -> bool:
-    return one.keys() == two.keys() and all(
-        one[name].dtype == two[name].dtype and np.array_equal(one[name], two[name]) for name in one
+def same(one: GraphArrays, two: GraphArrays) -> bool:
+    first, second = vars(one), vars(two)
+    return one.rules == two.rules and all(
+        first[name].dtype == second[name].dtype and np.array_equal(first[name], second[name])
+        for name in first.keys() - {"rules", "columns"}
     )
 
 
@@ -66,22 +67,22 @@ def test_arrays_do_not_depend_on_the_order_of_printing() -> None:
 def test_states_that_differ_in_the_numbers_of_the_peers_have_one_representative() -> None:
     arrays = arrange(printed(explored(NEW, 40)), peers_alike=True)
     alone = arrange(printed(explored(NEW, 40)), peers_alike=False)
-    mirrored = np.flatnonzero(arrays["representative"] != np.arange(len(arrays["state"])))
+    mirrored = np.flatnonzero(arrays.representative != np.arange(len(arrays.state)))
 
     assert len(mirrored) > 0
     for row in mirrored.tolist():
-        other = int(arrays["representative"][row])
-        assert np.array_equal(arrays["members"][row][[0, 2, 1]], arrays["members"][other])
-        assert arrays["representative"][other] == other
-    assert np.array_equal(alone["representative"], np.arange(len(alone["state"])))
+        other = int(arrays.representative[row])
+        assert np.array_equal(arrays.members[row][[0, 2, 1]], arrays.members[other])
+        assert arrays.representative[other] == other
+    assert np.array_equal(alone.representative, np.arange(len(alone.state)))
 
 
 def test_tables_give_the_arrays_back() -> None:
     arrays = arrange(printed(explored(NEW, 30)), peers_alike=True)
 
-    again = to_arrays(to_tables({**arrays, "columns": columns_of_states(arrays)}), 3)
+    again = to_arrays(to_tables(arrays), RULES)
 
-    assert again.pop("columns").values.strings
+    assert again.columns.values.strings
     assert same(arrays, again)
 
 
@@ -99,11 +100,11 @@ def test_tables_give_the_arrays_back() -> None:
 )
 def test_lines_that_make_no_sense_are_refused(line: str) -> None:
     with pytest.raises(GraphError):
-        PrintedGraph(3).feed(line)
+        PrintedGraph(RULES).feed(line)
 
 
 def test_missing_outcomes_are_noticed() -> None:
-    graph = PrintedGraph(3)
+    graph = PrintedGraph(RULES)
     lines = [*input_lines(), *state_lines(NEW)]
     for line in lines:
         if not line.startswith('"<<4'):
@@ -114,7 +115,7 @@ def test_missing_outcomes_are_noticed() -> None:
 
 
 def test_other_output_is_passed_over() -> None:
-    graph = PrintedGraph(3)
+    graph = PrintedGraph(RULES)
     graph.feed("Progress: nothing of ours")
 
     assert not graph.states

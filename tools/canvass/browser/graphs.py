@@ -51,7 +51,7 @@ from canvass.browser.sources import Lazy
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import RunColumns
 from canvass.graph import queries
-from canvass.graph.artifact import Graph, MemberView, keys_of_edges, open_keys
+from canvass.graph.artifact import MemberView, keys_of_edges, open_keys
 from canvass.graph.folders import Rows
 from canvass.graph.open import open_view
 from canvass.graph.predicate import parse
@@ -70,7 +70,6 @@ _COLOURS: Final = 8
 """Most values with their own colour: people cannot distinguish more."""
 _KEY_CHARS: Final = 200
 """Longest name of a node of a projection; it is short because every edge repeats it."""
-_CHUNK: Final = 1 << 17
 _LIKE: Final = [STATE_INDEX[name] for name in ("election_state", "role", "module_state")]
 """Columns that show a person in which part of the protocol a member is."""
 
@@ -147,17 +146,8 @@ class MemberSteps:
         graph = self._view.graph
         rows = np.flatnonzero(graph.target != NONE)
         classes = np.full(len(graph.target), NONE, dtype=np.int64)
-        for start in range(0, len(rows), _CHUNK):
-            chunk = rows[start : start + _CHUNK]
-            classes[chunk] = self._find(chunk)
+        classes[rows] = self._class_of_key[self._keys.lookup(keys_of_edges(graph, rows))]
         return classes
-
-    def _find(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        if not len(rows):
-            return rows
-        graph = self._view.graph
-        arrays = {name: getattr(graph, name) for name in Graph.__dataclass_fields__}
-        return self._class_of_key[self._keys.lookup(keys_of_edges(arrays, rows, self.rules))]
 
 
 class OpenGraph:

@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
     from canvass.graph.artifact import Graph, Manifest
     from canvass.graph.dump_graph import DumpManifest
-    from canvass.graph.queries import Hop
-    from canvass.graph.view import Side, StateGraph, Tree
+    from canvass.graph.view import EdgeView, Side, StateGraph, Tree
     from canvass.tlc.config import TlcConfig
 
 
@@ -403,7 +402,7 @@ def path(
     emit(output, steps, "graph_path", changed=changed)
 
 
-def _changes(graph: StateGraph, hop: Hop) -> tuple[str, list[str]]:
+def _changes(graph: StateGraph, hop: EdgeView) -> tuple[str, list[str]]:
     """Describe the state after a step in a few words, and give what the step has changed."""
     from canvass.tlc.counterexample import state_changes
 
@@ -508,14 +507,14 @@ def coverage(
 
     from canvass.conformance.findings import Verdict
     from canvass.conformance.verify import read_and_check, units_of
-    from canvass.graph.artifact import MemberView, open_graph, open_keys
+    from canvass.graph.artifact import MemberView, open_keys
     from canvass.graph.open import open_view
     from canvass.steps.answers import Answers
 
     opened = open_view(graph)
     if not isinstance(opened, MemberView):
         raise CommandError(f"{graph}: steps of runs are found in graphs of a member only")
-    table, arrays = open_keys(graph), open_graph(graph)
+    table = open_keys(graph)
     findings = read_and_check(units_of(corpora), Answers((table,)))
     verdicts = [found.verdict for found in findings.runs]
     malformed = sum(verdict.verdict is Verdict.MALFORMED for verdict in verdicts)
@@ -527,7 +526,7 @@ def coverage(
     found = np.intersect1d(edges, table.lookup(findings.keys))
     missed = map(opened.edge, np.setdiff1d(edges, found)[:SHOWN].tolist())
     report = CoverageReport(
-        coverage=_counted(graph, arrays, edges, found),
+        coverage=_counted(graph, opened.graph, edges, found),
         runs=len(verdicts),
         malformed=malformed,
         events=events,
