@@ -137,7 +137,7 @@ def main(model: str, classpath: str, file: str) -> None:
     steps = GraphSteps(cached_graph(load_model(model), default_cache() / "graphs"))
     collector, path = AnswerCollector(steps), Path(file)
     for chosen in (edge_steps(steps), disabled_steps(steps)):
-        drive(driver, steps, chosen, observers=[collector])
+        drive(driver, steps, chosen, observer=collector)
     answers = collector.answers(driver.class_path.release)
     if path.exists():
         answers = merged([load_answers(path), answers])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.aeron_driver.driver import (
-    BATCH_ROWS,
     Cells,
     StreamLayout,
+    list_cells,
     state_cells,
     without_implied_terms,
 )
@@ -63,19 +63,9 @@ class DrivableSteps:
     @cached_property
     def sends(self) -> Cells:
         """All lists of sends, laid out as in an answer."""
-        graph, layout = self.graph, self.layout
-        counts = np.diff(graph.send_offsets)
-        rows = np.full((len(counts), layout.sends_width), -1, dtype=np.int32)
-        rows[:, 0] = counts
-        width = 1 + layout.message_width
-        for send in range(int(counts.max(initial=0))):
-            has = counts > send
-            cells = graph.sends[graph.send_offsets[:-1][has] + send]
-            start = 1 + width * send
-            rows[has, start] = cells[:, _PEER]
-            rows[has, start + 1] = cells[:, _TYPE]
-            rows[has, start + 2 : start + width] = cells[:, _FIELDS:]
-        return rows
+        sends = self.graph.sends
+        cells = np.column_stack([sends[:, _PEER], sends[:, _TYPE], sends[:, _FIELDS:]])
+        return list_cells(self.graph.send_offsets, cells, self.layout.send_capacity)
 
     @cached_property
     def _inputs(self) -> Cells:
@@ -95,13 +85,6 @@ class DrivableSteps:
         rows[:, 1] = hidden
         rows[:, self.layout.state :] = self.states[source]
         return rows
-
-    def batches(self, source: Rows, given: Rows, hidden: NDArray[Any] | int = 0) -> Iterator[Cells]:
-        """Give the requests batch by batch."""
-        for start in range(0, len(source), BATCH_ROWS):
-            part = slice(start, start + BATCH_ROWS)
-            mask = hidden if isinstance(hidden, int) else hidden[part]
-            yield self.requests(source[part], given[part], mask)
 
     @cached_property
     def edges(self) -> Rows:

@@ -21,7 +21,7 @@ import struct
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -96,10 +96,9 @@ class ClassPath:
             )
         return found
 
-    @property
-    def text(self) -> str:
-        """The class path for ``java -cp``."""
-        return os.pathsep.join(map(str, self.entries))
+    def after(self, folder: Path) -> str:
+        """Give the class path for ``java -cp``, with the classes of a folder first."""
+        return os.pathsep.join(map(str, (folder, *self.entries)))
 
     def content(self, name: str) -> bytes | None:
         """Return the content of the first file with this name; None if there is none.
@@ -217,11 +216,6 @@ class Driver:
     classes: Path
     class_path: ClassPath
 
-    @property
-    def search_path(self) -> str:
-        """The class path with the driver's classes first."""
-        return os.pathsep.join((str(self.classes), self.class_path.text))
-
 
 def compile_driver(class_path: ClassPath, cache: Path) -> Driver:
     """Compile the driver against a class path, unless the cache has it.
@@ -275,7 +269,7 @@ def _compile(compiler: Path, class_path: ClassPath, folder: Path) -> None:
     sources = sorted(map(str, SOURCES.rglob("*.java")))
     command = [
         str(compiler), "-nowarn", "-proc:none", "-encoding", "UTF-8", "-d", str(folder),
-        "-cp", os.pathsep.join((str(folder), class_path.text)), *sources,
+        "-cp", class_path.after(folder), *sources,
     ]  # fmt: skip
     try:
         result = subprocess.run(
@@ -427,8 +421,9 @@ class Answers:
     notes: dict[int, str]
 
 
-def ask_all(driver: Driver, layout: StreamLayout, requests: Iterator[Cells]) -> Iterator[Answers]:
-    """Start the driver's process, send it batches of requests, and give the answers batch by batch.
+@contextlib.contextmanager
+def started(driver: Driver, layout: StreamLayout) -> Iterator[Callable[[Cells], Answers]]:
+    """Start the driver's process; give a function that sends it requests and gives the answers.
 
     Raises
     ------
@@ -443,7 +438,7 @@ def ask_all(driver: Driver, layout: StreamLayout, requests: Iterator[Cells]) -> 
         command = [
             str(driver.java), HEAP, "-XX:+UseSerialGC",
             *(word for name in _OPENED for word in ("--add-opens", f"{name}=ALL-UNNAMED")),
-            "-cp", driver.search_path, "io.aeron.cluster.StepDriver",
+            "-cp", driver.class_path.after(driver.classes), "io.aeron.cluster.StepDriver",
             str(place / "layout"), str(place / "cluster"),
         ]  # fmt: skip
         with (place / "errors").open("w+b") as errors:
@@ -456,8 +451,7 @@ def ask_all(driver: Driver, layout: StreamLayout, requests: Iterator[Cells]) -> 
                 cwd=folder,
             )
             try:
-                for batch in requests:
-                    yield _ask(process, batch, layout.answer_width, errors)
+                yield lambda batch: _ask(process, batch, layout.answer_width, errors)
             finally:
                 process.kill()
                 process.communicate()
@@ -499,18 +493,17 @@ def state_cells(
     log: NDArray[Any],
 ) -> Cells:
     """Lay out states as rows: single fields, member records, recording log."""
-    count = len(state)
-    rows = np.full((count, layout.state_width), -1, dtype=np.int32)
-    rows[:, : layout.records] = state
-    rows[:, layout.records : layout.log] = members.reshape(count, -1)
-    lengths = np.diff(log_offsets)
-    rows[:, layout.log] = lengths
-    width = len(LOG_COLUMNS)
-    for entry in range(int(lengths.max(initial=0))):
-        has = lengths > entry
-        start = layout.log + 1 + width * entry
-        rows[has, start : start + width] = log[log_offsets[:-1][has] + entry]
-    return rows
+    width = layout.log - layout.records
+    logs = list_cells(log_offsets, log, layout.log_capacity)
+    return np.concatenate([state, members.reshape(-1, width), logs], axis=1, dtype=np.int32)
+
+
+def list_cells(offsets: NDArray[Any], entries: NDArray[Any], capacity: int) -> Cells:
+    """Lay out lists of entries as rows: the number of entries, then each; -1 after the last."""
+    counts = np.diff(offsets)
+    cells = np.full((len(counts), capacity, entries.shape[1]), -1, dtype=np.int32)
+    cells[np.arange(capacity) < counts[:, None]] = entries
+    return np.concatenate([counts[:, None], cells.reshape(len(counts), -1)], axis=1, dtype=np.int32)
 
 
 def without_implied_terms(layout: StreamLayout, rows: Cells) -> Cells:

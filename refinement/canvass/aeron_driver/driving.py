@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
@@ -33,14 +34,13 @@ from canvass.aeron_driver.drivable import (
     OBSTACLES,
     DrivableSteps,
     GraphSteps,
-    Obstacle,
     Requests,
     Rows,
     masks,
     names_of,
     obstacle_of,
 )
-from canvass.aeron_driver.driver import THROWN, Answers, Cells, Driver, ask_all
+from canvass.aeron_driver.driver import BATCH_ROWS, THROWN, Answers, Cells, Driver, started
 from canvass.cluster.messages import Record
 from canvass.conformance.diagnose import operator_place
 from canvass.traces.actions import ACTIONS, Action
@@ -95,7 +95,6 @@ class ActionCount(Record, frozen=True):
     driven: int
     equal: int
     different: int
-    not_drivable: int
 
 
 class Reason(Record, frozen=True):
@@ -207,10 +206,7 @@ class Steps:
     hidden: NDArray[Any]
 
     def __getitem__(self, rows: NDArray[Any] | slice) -> Steps:
-        return Steps(
-            self.source[rows], self.given[rows], self.edge[rows], self.target[rows],
-            self.sent[rows], self.hidden[rows],
-        )  # fmt: skip
+        return Steps(*(getattr(self, each.name)[rows] for each in fields(Steps)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,31 +286,21 @@ def _expect_no_append(
     """
     graph = steps.graph
     code = ACTIONS.index(Action.LEADER_READY)
-    rows = np.flatnonzero(graph.input_action[given] == code)
-    inputs = np.flatnonzero(graph.input_action == code)
-    facts = graph.inputs[inputs].copy()
-    facts[:, INPUT_COLUMNS.index("position")] = NONE
-    of_facts = {tuple(graph.inputs[row].tolist()): int(row) for row in inputs}
-    without = {
-        int(row): of_facts[tuple(cells)] for row, cells in zip(inputs, facts.tolist(), strict=True)
+    of_edges = (graph.input_action[graph.input] == code) & (graph.target != NONE)
+    edge_of = {
+        (int(graph.source[edge]), *graph.inputs[graph.input[edge]].tolist()): edge
+        for edge in np.flatnonzero(of_edges).tolist()
     }
-    edges = np.flatnonzero(graph.input_action[graph.input] == code)
-    of_step = {
-        (int(graph.source[edge]), int(graph.input[edge])): int(edge)
-        for edge in edges
-        if graph.target[edge] != NONE
-    }
-    for row in rows.tolist():
-        edge = of_step.get((int(source[row]), without[int(given[row])]))
+    without_append = graph.inputs.copy()
+    without_append[:, INPUT_COLUMNS.index("position")] = NONE
+    for row in np.flatnonzero(graph.input_action[given] == code).tolist():
+        edge = edge_of.get((int(source[row]), *without_append[given[row]].tolist()))
         if edge is not None:
             target[row], sent[row] = graph.target[edge], graph.sent[edge]
 
 
-@dataclass(slots=True)
-class _Group:
-    count: int = 0
-    size: float = np.inf
-    example: DifferingStep | None = None
+Kind = tuple[Action, str, tuple[str, ...], str, str]
+"""A kind of difference: action, place, fields, reviewed class, departures of hidden state."""
 
 
 @dataclass(slots=True)
@@ -326,9 +312,9 @@ class Collector:
     driven: NDArray[Any] = field(default_factory=lambda: np.zeros(len(ACTIONS), dtype=np.int64))
     different: NDArray[Any] = field(default_factory=lambda: np.zeros(len(ACTIONS), dtype=np.int64))
     explained: int = 0
-    groups: dict[tuple[Action, str, tuple[str, ...], str, str], _Group] = field(
-        default_factory=dict
-    )
+    counts: Counter[Kind] = field(default_factory=Counter)
+    smallest: dict[Kind, tuple[float, DifferingStep]] = field(default_factory=dict)
+    """The size and the example of each kind."""
 
     def add(self, outcomes: Outcomes) -> None:
         """Count a batch."""
@@ -362,12 +348,10 @@ class Collector:
         )
         hidden = ", ".join(names_of(int(request[1])))
         key = (ACTIONS[request[0]], place, tuple(kinds), known, hidden)
-        group = self.groups.setdefault(key, _Group())
-        group.count += 1
+        self.counts[key] += 1
         size = float(np.abs(request[2:]).sum())
-        if size < group.size:
-            group.size = size
-            group.example = self._example(outcomes, row, fields)
+        if key not in self.smallest or size < self.smallest[key][0]:
+            self.smallest[key] = size, self._example(outcomes, row, fields)
 
     def _example(self, outcomes: Outcomes, row: int, fields: list[str]) -> DifferingStep:
         layout = self.steps.layout
@@ -386,47 +370,38 @@ class Collector:
             note=note,
         )
 
-    def part(
-        self, tried: int, reasons: list[tuple[Obstacle, NDArray[Any]]], seconds: float
-    ) -> Part:
+    def part(self, tried: int, not_drivable: list[Reason], seconds: float) -> Part:
         """Give the result of all batches.
 
         Parameters
         ----------
         tried
             The number of all steps, drivable or not.
-        reasons
-            The obstacles, each with the number of steps of each action that it prevents.
+        not_drivable
+            The reasons why the others were not driven.
         seconds
             Duration.
         """
-        missed = sum((counts for _, counts in reasons), np.zeros(len(ACTIONS), dtype=np.int64))
+        counts = zip(ACTIONS, self.driven.tolist(), self.different.tolist(), strict=True)
         actions = [
-            ActionCount(
-                action.value,
-                int(self.driven[code]),
-                int(self.driven[code] - self.different[code]),
-                int(self.different[code]),
-                int(missed[code]),
-            )
-            for code, action in enumerate(ACTIONS)
-            if self.driven[code] or missed[code]
+            ActionCount(action.value, driven, driven - different, different)
+            for action, driven, different in counts
+            if driven
         ]
         groups = [
             Group(
                 action=action.value,
                 place=place,
                 fields=list(kinds),
-                count=group.count,
+                count=count,
                 known=known,
                 operator=operator_place(action),
-                example=group.example,
+                example=self.smallest[action, place, kinds, known, hidden][1],
                 hidden=hidden.split(", ") if hidden else [],
             )
-            for (action, place, kinds, known, hidden), group in sorted(
-                self.groups.items(), key=lambda item: (bool(item[0][3]), -item[1].count, item[0])
+            for (action, place, kinds, known, hidden), count in sorted(
+                self.counts.items(), key=lambda item: (bool(item[0][3]), -item[1], item[0])
             )
-            if group.example is not None
         ]
         different = int(self.different.sum())
         return Part(
@@ -436,11 +411,7 @@ class Collector:
             different=different,
             explained=self.explained,
             actions=actions,
-            not_drivable=[
-                Reason(obstacle.name, obstacle.reason, int(counts.sum()))
-                for obstacle, counts in reasons
-                if counts.sum()
-            ],
+            not_drivable=not_drivable,
             groups=groups,
             seconds=round(seconds, 3),
         )
@@ -451,7 +422,7 @@ def drive(
     steps: DrivableSteps,
     chosen: Steps,
     *,
-    observers: Iterable[Observer] = (),
+    observer: Observer | None = None,
     progress: Progress | None = None,
 ) -> Part:
     """Drive steps and give the result.
@@ -464,7 +435,7 @@ def drive(
         All steps of a graph or of runs.
     chosen
         The steps to drive.
-    observers
+    observer
         Called with each batch of outcomes.
     progress
         Called with the number of steps done and of all steps.
@@ -479,7 +450,7 @@ def drive(
     start, done = time.perf_counter(), 0
     for outcomes in outcomes_of(driver, steps, kept):
         collector.add(outcomes)
-        for observer in observers:
+        if observer is not None:
             observer(outcomes)
         done += len(outcomes.requests)
         if progress is not None:
@@ -514,7 +485,7 @@ def drive_varied(
     def note(outcomes: Outcomes) -> None:
         found.append(outcomes.steps[np.flatnonzero(outcomes.differ)])
 
-    whole = drive(driver, steps, chosen, observers=(note,), progress=progress)
+    whole = drive(driver, steps, chosen, observer=note, progress=progress)
     if not whole.different:
         return whole
     least = joined(found)
@@ -523,7 +494,7 @@ def drive_varied(
         fewer = least[rows]
         fewer.hidden = fewer.hidden & ~(1 << bit)
         found = [fewer[:0]]
-        drive(driver, steps, fewer, observers=(note,))
+        drive(driver, steps, fewer, observer=note)
         still = np.isin(fewer.edge, joined(found).edge)
         least.hidden[rows[still]] = fewer.hidden[still]
     return msgspec.structs.replace(whole, groups=drive(driver, steps, least).groups)
@@ -537,44 +508,45 @@ def joined(parts: Sequence[Steps]) -> Steps:
 
 def outcomes_of(driver: Driver, steps: DrivableSteps, chosen: Steps) -> Iterator[Outcomes]:
     """Drive steps without obstacles; give the outcomes batch by batch."""
-    layout, at = steps.layout, 0
+    layout = steps.layout
     state_end = 1 + layout.state_width
-    batches = steps.batches(chosen.source, chosen.given, chosen.hidden)
-    for answers in ask_all(driver, layout, batches):
-        part = chosen[slice(at, at + len(answers.cells))]
-        at += len(answers.cells)
-        expected, expected_sends = steps.normal_states[part.target], steps.sends[part.sent]
-        java, java_sends = answers.cells[:, 1:state_end], answers.cells[:, state_end:]
-        yield Outcomes(
-            steps=part,
-            requests=steps.requests(part.source, part.given, part.hidden),
-            answers=answers,
-            expected=expected,
-            expected_sends=expected_sends,
-            java=java,
-            java_sends=java_sends,
-            state_differs=(expected != java) & compared_cells(layout, expected),
-            sends_differ=sends_differ(layout, expected_sends, java_sends),
-            threw=answers.cells[:, 0] == THROWN,
-        )
+    with started(driver, layout) as ask:
+        for start in range(0, len(chosen.source), BATCH_ROWS):
+            part = chosen[slice(start, start + BATCH_ROWS)]
+            requests = steps.requests(part.source, part.given, part.hidden)
+            answers = ask(requests)
+            expected, expected_sends = steps.normal_states[part.target], steps.sends[part.sent]
+            java, java_sends = answers.cells[:, 1:state_end], answers.cells[:, state_end:]
+            yield Outcomes(
+                steps=part,
+                requests=requests,
+                answers=answers,
+                expected=expected,
+                expected_sends=expected_sends,
+                java=java,
+                java_sends=java_sends,
+                state_differs=(expected != java) & compared_cells(layout, expected),
+                sends_differ=sends_differ(layout, expected_sends, java_sends),
+                threw=answers.cells[:, 0] == THROWN,
+            )
 
 
-def without_obstacles(
-    steps: DrivableSteps, chosen: Steps
-) -> tuple[Steps, list[tuple[Obstacle, NDArray[Any]]]]:
-    """Give the steps that can be driven, and the counts of the others by obstacle and action.
+def without_obstacles(steps: DrivableSteps, chosen: Steps) -> tuple[Steps, list[Reason]]:
+    """Give the steps that can be driven, and the reasons why the others cannot.
 
     ``chosen`` has only edges or only disabled inputs.
     """
     is_edge = bool(len(chosen.edge)) and int(chosen.edge[0]) != NONE
     obstacles = OBSTACLES if is_edge else DISABLED_OBSTACLES
-    counts = np.zeros((len(obstacles), len(ACTIONS)), dtype=np.int64)
-    kept = []
-    for start in range(0, len(chosen.source), _CHUNK):
+    found = np.full(len(chosen.source), NONE, dtype=np.int64)
+    for start in range(0, len(found), _CHUNK):
         part = chosen[slice(start, start + _CHUNK)]
-        rows = steps.requests(part.source, part.given)
-        found = obstacle_of(Requests(steps.layout, rows), obstacles)
-        kept.append(start + np.flatnonzero(found == NONE))
-        np.add.at(counts, (found[found != NONE], rows[found != NONE, 0]), 1)
-    rows = np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
-    return chosen[rows], list(zip(obstacles, counts, strict=True))
+        requests = Requests(steps.layout, steps.requests(part.source, part.given))
+        found[start : start + _CHUNK] = obstacle_of(requests, obstacles)
+    counts = np.bincount(found[found != NONE], minlength=len(obstacles)).tolist()
+    reasons = [
+        Reason(obstacle.name, obstacle.reason, count)
+        for obstacle, count in zip(obstacles, counts, strict=True)
+        if count
+    ]
+    return chosen[found == NONE], reasons

@@ -8,7 +8,7 @@ member becomes member 0, as in every graph.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -43,16 +43,16 @@ from canvass.traces.run import RunFolder
 from canvass.traces.schema import NumberKind, Run, kind
 
 UNDRIVABLE: Final = {
-    Status.UNKNOWN_BEFORE: Reason(
+    Status.UNKNOWN_BEFORE: (
         "unknown state",
         "The state before is unknown: the stream does not begin at step 0, or events are missing.",
-        0,
     ),
-    Status.OUT_OF_DOMAIN: Reason(
-        "impossible value", "A field names a member that the cluster does not have.", 0
+    Status.OUT_OF_DOMAIN: (
+        "impossible value",
+        "A field names a member that the cluster does not have.",
     ),
 }
-"""The reasons why an event is not a step, each with a count of zero."""
+"""The reasons why an event is not a step: a name and a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +66,6 @@ class RunEvent:
 
 
 @dataclass(slots=True)
-class DistinctSteps:
-    """Distinct steps under the same rules, each with the event at which it first occurred.
-
-    Attributes
-    ----------
-    steps
-        The results of `as_driven`.
-    events
-        For each step, the event at which it first occurred.
-    """
-
-    rules: Rules
-    steps: list[Step] = field(default_factory=list)
-    events: list[RunEvent] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class Collected:
     """The distinct steps of some runs.
 
@@ -93,15 +76,15 @@ class Collected:
     undrivable
         Numbers of events that are not steps, by reason.
     by_rules
-        The distinct steps.
+        The distinct steps as `as_driven` gives them, each with the event at which it first
+        occurred.
     """
 
     runs: int = 0
     recorded: int = 0
     undrivable: Counter[Status] = field(default_factory=Counter)
-    by_rules: dict[Rules, DistinctSteps] = field(default_factory=dict)
+    by_rules: dict[Rules, dict[Step, RunEvent]] = field(default_factory=dict)
     _keys: set[bytes] = field(default_factory=set)
-    _broken: set[Step] = field(default_factory=set)
 
     def read(self, path: Path, runs: Mapping[str, Run], batches: Iterable[EventColumns]) -> None:
         """Read runs batch by batch, and keep the distinct steps."""
@@ -123,18 +106,13 @@ class Collected:
                 elif status[row] != Status.FRAME_BROKEN:
                     self.undrivable[Status(int(status[row]))] += 1
                     continue
+                # A step with a broken frame changes a field that its action may not change, but can
+                # be driven.
                 step = as_driven(step_of(steps, row))
-                if status[row] == Status.FRAME_BROKEN:
-                    # The step changes a field that its action may not change, but can be driven.
-                    if step in self._broken:
-                        continue
-                    self._broken.add(step)
                 run_id = columns.runs[int(columns.run[row])]
                 place = int(columns.member[row]), int(columns.step[row])
-                of_run = rules[run_id]
-                found = self.by_rules.setdefault(of_run, DistinctSteps(of_run))
-                found.steps.append(step)
-                found.events.append(RunEvent(path, run_id, *place))
+                found = self.by_rules.setdefault(rules[run_id], {})
+                found.setdefault(step, RunEvent(path, run_id, *place))
 
 
 def collect(units: Iterable[Unit]) -> Collected:
@@ -212,12 +190,12 @@ def as_driven(step: Step) -> Step:
     )
 
 
-def table_of(found: DistinctSteps) -> StepArrays:
+def table_of(rules: Rules, steps: Sequence[Step]) -> StepArrays:
     """Lay out distinct steps as arrays; a step has two rows of states, before and after it."""
-    columns = columns_of(found.steps)
-    rows = np.arange(len(found.steps), dtype=np.int64)
+    columns = columns_of(steps)
+    rows = np.arange(len(steps), dtype=np.int64)
     return StepArrays(
-        rules=found.rules,
+        rules=rules,
         state=columns.state,
         members=columns.members,
         log_offsets=columns.log_offsets,
@@ -255,12 +233,14 @@ def drive_runs(driver: Driver, found: Collected, progress: Progress | None = Non
     DriverError
         If the runs have no step that can be driven, or the driver's process ends.
     """
-    ordered = sorted(
-        found.by_rules.values(), key=lambda one: (one.rules.revision, one.rules.member_count)
-    )
+    ordered = sorted(found.by_rules, key=lambda rules: (rules.revision, rules.member_count))
     parts = [
-        RulesPart(one.rules.member_count, one.rules.revision, _drive_one(driver, one, progress))
-        for one in ordered
+        RulesPart(
+            rules.member_count,
+            rules.revision,
+            _drive_one(driver, rules, found.by_rules[rules], progress),
+        )
+        for rules in ordered
     ]
     if not any(part.steps.driven for part in parts):
         raise DriverError("the runs have no step that can be driven")
@@ -270,23 +250,22 @@ def drive_runs(driver: Driver, found: Collected, progress: Progress | None = Non
         release=driver.class_path.release,
         release_revision=driver.class_path.revision,
         not_drivable=[
-            replace(reason, count=found.undrivable[status])
-            for status, reason in UNDRIVABLE.items()
-            if found.undrivable[status]
+            Reason(*UNDRIVABLE[status], count) for status, count in sorted(found.undrivable.items())
         ],
         parts=parts,
     )
 
 
-def _drive_one(driver: Driver, distinct: DistinctSteps, progress: Progress | None) -> Part:
-    steps = DrivableSteps(table_of(distinct))
+def _drive_one(
+    driver: Driver, rules: Rules, distinct: Mapping[Step, RunEvent], progress: Progress | None
+) -> Part:
+    steps = DrivableSteps(table_of(rules, list(distinct)))
     part = drive(driver, steps, edge_steps(steps), progress=progress)
+    events = list(distinct.values())
     groups = [
         replace(
             group,
-            example=replace(
-                group.example, edge=-1, event=place_of(distinct.events[group.example.edge])
-            ),
+            example=replace(group.example, edge=-1, event=place_of(events[group.example.edge])),
         )
         for group in part.groups
     ]

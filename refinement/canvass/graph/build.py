@@ -13,7 +13,6 @@ import re
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -34,6 +33,7 @@ from canvass.graph.artifact import (
     Manifest,
     columns_of_states,
     edge_keys,
+    field_values,
     open_graph,
     state_id,
     to_tables,
@@ -322,10 +322,11 @@ def _send_arrays(sends: Sequence[Cells]) -> dict[str, Ints]:
 
 
 def identities_of(states: Any) -> Ints:
-    """Give 128 bits for each state, equal for states that differ in the numbering of peers only.
+    """Give a row for each state, equal for states that differ in the numbering of peers only.
 
-    For the hash, each peer is replaced by its record and by whether the state names it, and the
-    peers are sorted by these. For ``states`` see `canvass.graph.artifact.field_values`.
+    Each peer is replaced by its record and by whether the state names it, and the peers are sorted
+    by these; the recording log is replaced by its number among all. For ``states`` see
+    `canvass.graph.artifact.field_values`.
     """
     state, members = states.state, states.members
     named = [state[:, place, None] == np.arange(members.shape[1]) for place in _NAMING]
@@ -335,12 +336,9 @@ def identities_of(states: Any) -> Ints:
     peers = np.take_along_axis(peers, order[:, :, None], axis=1)
     single = state.copy()
     single[:, _NAMING] = np.minimum(single[:, _NAMING], 1)
-    cells = np.concatenate([single, records[:, 0], peers.reshape(len(state), -1)], axis=1)
-    digests = [
-        hashlib.sha256(row.tobytes() + states.log[start:end].tobytes()).digest()[:ID_BYTES]
-        for row, (start, end) in zip(cells, pairwise(states.log_offsets), strict=True)
-    ]
-    return np.frombuffer(b"".join(digests), dtype=np.int64).reshape(-1, 2)
+    _, logs = field_values(states, np.arange(len(state)), "recordingLog")
+    parts = [single, records[:, 0], peers.reshape(len(state), -1), logs[:, None]]
+    return np.concatenate(parts, axis=1)
 
 
 def _representatives(states: Any, expanded: NDArray[np.bool_]) -> Ints:

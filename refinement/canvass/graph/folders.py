@@ -144,14 +144,11 @@ def ids_and_nodes(
 
 def _ids(column: pa.ChunkedArray) -> NDArray[np.uint8]:
     """Give a column of ids as rows of bytes."""
-    out = np.empty((len(column), ID_BYTES), dtype=np.uint8)
-    at = 0
-    for chunk in column.chunks:
-        start, end = chunk.offset * ID_BYTES, (chunk.offset + len(chunk)) * ID_BYTES
-        flat = np.frombuffer(chunk.buffers()[1] or b"", dtype=np.uint8)[start:end]
-        out[at : at + len(chunk)] = flat.reshape(len(chunk), ID_BYTES)
-        at += len(chunk)
-    return out
+    if not len(column):
+        return np.empty((0, ID_BYTES), dtype=np.uint8)
+    whole = pa.concat_arrays(column.chunks)
+    start, end = whole.offset * ID_BYTES, (whole.offset + len(whole)) * ID_BYTES
+    return np.frombuffer(whole.buffers()[1], dtype=np.uint8)[start:end].reshape(-1, ID_BYTES)
 
 
 MANIFEST_FILE: Final = "manifest.json"

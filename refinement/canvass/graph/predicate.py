@@ -410,17 +410,8 @@ def _evaluate(
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A condition.
+    """A condition, as it was read."""
 
-    Attributes
-    ----------
-    text
-        The text as written.
-    node
-        The expression as read.
-    """
-
-    text: str
     node: Node
 
     def mask(self, graph: StateGraph, on_progress: OnProgress | None = None) -> Mask:
@@ -473,4 +464,4 @@ def parse(text: str) -> Predicate:
     PredicateError
         If the text is no predicate. The message has the column and the expected token.
     """
-    return Predicate(text, parse_expressions(text, several=False)[0])
+    return Predicate(parse_expressions(text, several=False)[0])

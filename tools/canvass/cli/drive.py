@@ -154,7 +154,7 @@ def _drive(driver: Driver, graph: Graph, *, disabled: bool, seed: int | None) ->
     def note(outcomes: Outcomes) -> None:
         different.append(outcomes.steps.edge[outcomes.differ])
 
-    edges = _part(driver, steps, edge_steps(steps), "edges", [note])
+    edges = _part(driver, steps, edge_steps(steps), "edges", note)
     varied = None
     if seed is not None:
         with _progress("hidden state varied") as progress:
@@ -179,12 +179,12 @@ def _part(
     steps: GraphSteps,
     chosen: Steps,
     title: str,
-    observers: list[Observer] | None = None,
+    observer: Observer | None = None,
 ) -> Part:
     from canvass.aeron_driver.driving import drive
 
     with _progress(title) as progress:
-        return drive(driver, steps, chosen, observers=observers or (), progress=progress)
+        return drive(driver, steps, chosen, observer=observer, progress=progress)
 
 
 @contextmanager
