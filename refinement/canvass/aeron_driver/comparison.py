@@ -10,14 +10,13 @@ why. ``docs/theory/java.md`` has a row for each class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.aeron_driver.drivable import Flags, Requests
+from canvass.aeron_driver.drivable import Flags, Requests, StepClass, class_of
 from canvass.aeron_driver.driver import REVISION_149, REVISION_150, Cells, StreamLayout
 from canvass.cluster import predicates
 from canvass.cluster.member import ElectionState, ModuleState, Role
@@ -190,112 +189,66 @@ def sends_of(layout: StreamLayout, cells: Sequence[int]) -> list[str]:
 
 def input_of(request: Sequence[int]) -> str:
     """Write the input of a request in one line."""
-    return " ".join(_input_parts(request)) or "nothing"
+    facts = zip(INPUT_COLUMNS, request[2:], strict=False)
+    parts = [f"{name}={value_of(name, cell)}" for name, cell in facts if cell not in (0, NONE)]
+    message = request[2 + len(INPUT_COLUMNS) :]
+    if message[0] != NONE:
+        parts.append(message_of(message))
+    return " ".join(parts) or "nothing"
 
 
-def _input_parts(request: Sequence[int]) -> Iterator[str]:
-    for name, cell in zip(INPUT_COLUMNS, request[2:], strict=False):
-        if int(cell) not in (0, NONE):
-            yield f"{name}={value_of(name, int(cell))}"
-    message: Sequence[Any] = request[2 + len(INPUT_COLUMNS) :]
-    if int(message[0]) != NONE:
-        yield message_of(message)
-
-
-@dataclass(frozen=True, slots=True)
-class KnownDifference:
-    """A reviewed class of differences.
-
-    Parameters
-    ----------
-    name
-        Name of the class in reports.
-    reason
-        Why Aeron differs from the spec, and why the class hides no wrong run.
-    revisions
-        The revisions in which the difference occurs.
-    where
-        Marks the steps that the class may explain.
-    """
-
-    name: str
-    reason: str
-    revisions: tuple[str, ...]
-    where: Callable[[Requests], Flags]
-
-
-_BOTH: Final = (REVISION_149, REVISION_150)
-
-KNOWN: Final = (
-    KnownDifference(
+_OF_BOTH: Final = (
+    StepClass(
         "acknowledgement nobody asked for",
         "A leader that has requested no termination throws a NullPointerException when it receives"
         " a TerminationAck of its own term. Members only acknowledge a request, so this input"
         " occurs in the graph only: its environment sends any well-formed message.",
-        _BOTH,
         lambda r: r.is_of(Action.ON_TERMINATION_ACK) & (r.state("termination_position") == -1),
     ),
-    KnownDifference(
+    StepClass(
         "suspended leader",
         "A leader that an operator has suspended ignores ABORT and appends nothing. The spec has no"
         " suspended module and allows both steps. So a trace in which a suspended leader takes one"
         " of them conforms; its entries are the leader's, and the leader requests the shutdown.",
-        _BOTH,
         lambda r: (
             r.is_of(Action.INITIATE_TERMINATION, Action.APPEND_ENTRY)
             & r.is_hidden("the module is suspended")
         ),
     ),
-    KnownDifference(
-        "log truncated to nothing",
-        "Up to 1.49 a truncation does not change the append position, and the next INIT reads it"
-        " from the recording. The driver makes no recording if nothing is recorded, so INIT cannot"
-        " read one. A real member that has truncated its log has a recording.",
-        (REVISION_149,),
-        lambda r: (
-            r.is_of(Action.ELECTION_INIT)
-            & (r.state("recorded_position") == 0)
-            & (r.state("append_position") > 0)
-        ),
-    ),
-    KnownDifference(
+    StepClass(
         "records of a cluster of one",
         "A single member goes from INIT to LEADER_LOG_REPLICATION without a CANVASS, which would"
         " reset its records. The next two states set the position and term of its own record"
         " before they read them, and nothing reads the other fields.",
-        _BOTH,
         lambda r: (
             r.is_of(Action.ELECTION_INIT)
             & (r.member_count == 1)
             & r.is_hidden("forgotten member records hold old values")
         ),
     ),
-    KnownDifference(
+    StepClass(
         "first entry of a term elsewhere",
         "Aeron does not compare the base in the first entry of a term with the position of the"
         " entry. The leader writes the entry at its base, so the input does not occur.",
-        _BOTH,
         lambda r: (
             r.is_of(Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT)
             & (r.input("term_base_log_position") != r.state("commit_position"))
         ),
     ),
-    KnownDifference(
+    StepClass(
         "second snapshot at a position",
         "Aeron takes a snapshot at any position that the log requests. The request is an entry of"
         " the log itself, so each snapshot is beyond the previous one.",
-        _BOTH,
         lambda r: (
             r.is_of(Action.TAKE_SNAPSHOT)
             & (r.state("commit_position") <= r.state("snapshot_log_position"))
         ),
     ),
-    KnownDifference(
+    StepClass(
         "termination of an older term ends a leader",
         "A leader that requested a termination in an older term, and was elected again, ends at the"
         " old deadline. In the spec a leader ends only for a termination of its own term. So a"
         " trace with this step diverges, and no wrong run passes.",
-        _BOTH,
         lambda r: (
             r.is_of(Action.TERMINATE)
             & r.has_role(Role.LEADER)
@@ -303,13 +256,22 @@ KNOWN: Final = (
         ),
     ),
 )
+_TRUNCATED: Final = StepClass(
+    "log truncated to nothing",
+    "Up to 1.49 a truncation does not change the append position, and the next INIT reads it"
+    " from the recording. The driver makes no recording if nothing is recorded, so INIT cannot"
+    " read one. A real member that has truncated its log has a recording.",
+    lambda r: (
+        r.is_of(Action.ELECTION_INIT)
+        & (r.state("recorded_position") == 0)
+        & (r.state("append_position") > 0)
+    ),
+)
+KNOWN: Final = {REVISION_149: (_TRUNCATED, *_OF_BOTH), REVISION_150: _OF_BOTH}
+"""For each revision its reviewed classes of differences. The first one that applies counts."""
 
 
 def reviewed_classes(requests: Requests, revision: str) -> list[str]:
     """Name for each step the class that may explain a difference; empty if there is none."""
-    names = [""] * len(requests)
-    for known in KNOWN:
-        if revision in known.revisions:
-            for row in np.flatnonzero(known.where(requests)).tolist():
-                names[row] = names[row] or known.name
-    return names
+    names = [known.name for known in KNOWN[revision]] + [""]
+    return [names[index] for index in class_of(requests, KNOWN[revision]).tolist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -184,8 +184,19 @@ class Requests:
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
-    """A reason why the driver cannot execute some steps."""
+class StepClass:
+    """Steps that the driver cannot execute, or in which a difference is reviewed.
+
+    Parameters
+    ----------
+    name
+        Name of the class in reports.
+    reason
+        Why the driver cannot execute the steps; or why Aeron differs from the spec, and why the
+        class hides no wrong run.
+    where
+        Marks the steps.
+    """
 
     name: str
     reason: str
@@ -220,12 +231,12 @@ def _off_cycle(r: Requests) -> Flags:
 
 
 OBSTACLES: Final = (
-    Obstacle(
+    StepClass(
         "recorded by the archive",
         "RecordLog: the archive records in threads of its own; no code of a member runs.",
         lambda r: r.is_of(Action.RECORD_LOG),
     ),
-    Obstacle(
+    StepClass(
         "no process",
         "The process of the member has ended; only Restart can run.",
         lambda r: ~r.has_process & ~r.is_of(Action.RESTART),
@@ -235,12 +246,12 @@ OBSTACLES: Final = (
 
 DISABLED_OBSTACLES: Final = (
     *OBSTACLES,
-    Obstacle(
+    StepClass(
         "not in the duty cycle",
         "The duty cycle never calls this step in this election state.",
         _off_cycle,
     ),
-    Obstacle(
+    StepClass(
         "an entry without length",
         "LeaderReady, AppendEntry, ConsumeLog: the entry would end where the log ends already.",
         lambda r: (
@@ -257,12 +268,12 @@ DISABLED_OBSTACLES: Final = (
             )
         ),
     ),
-    Obstacle(
+    StepClass(
         "not the end of the recording",
         "FollowerLogReplication: the input names an end that is not the end of the recording.",
         lambda r: r.is_of(Action.FOLLOWER_LOG_REPLICATION) & (r.input("position") != -1),
     ),
-    Obstacle(
+    StepClass(
         "not the leader that closed",
         "EnterElection names the module's own leader if its log stream ended in good order.",
         lambda r: (
@@ -275,9 +286,9 @@ DISABLED_OBSTACLES: Final = (
 """Obstacles of inputs that the spec disables."""
 
 
-def obstacle_of(requests: Requests, obstacles: tuple[Obstacle, ...]) -> NDArray[np.int64]:
-    """Give for each request the index of the first obstacle that applies; -1 if none applies."""
+def class_of(requests: Requests, classes: Sequence[StepClass]) -> NDArray[np.int64]:
+    """Give for each request the index of the first class that it is in; -1 if it is in none."""
     found = np.full(len(requests), -1, dtype=np.int64)
-    for index in range(len(obstacles) - 1, -1, -1):
-        found[obstacles[index].where(requests)] = index
+    for index in range(len(classes) - 1, -1, -1):
+        found[classes[index].where(requests)] = index
     return found

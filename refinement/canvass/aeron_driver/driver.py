@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from canvass.aeron_driver import DriverError
 from canvass.cluster.messages import MESSAGE_TYPES, wire_name
+from canvass.cluster.rules import REVISIONS
 from canvass.graph.folders import alone
 from canvass.tlc.programs import clean_environment, find_java
 from canvass.traces.schema import (
@@ -45,8 +46,7 @@ from canvass.traces.schema import (
 
 # --- a release ------------------------------------------------------------------------------------
 
-REVISION_149: Final = "1.49"
-REVISION_150: Final = "1.50"
+REVISION_149, REVISION_150 = REVISIONS
 
 _AGENT: Final = "io/aeron/cluster/ConsensusModuleAgent.class"
 _VERSION: Final = "io/aeron/AeronVersion.class"

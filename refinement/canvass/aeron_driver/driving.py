@@ -36,9 +36,9 @@ from canvass.aeron_driver.drivable import (
     GraphSteps,
     Requests,
     Rows,
+    class_of,
     masks,
     names_of,
-    obstacle_of,
 )
 from canvass.aeron_driver.driver import BATCH_ROWS, THROWN, Answers, Cells, Driver, started
 from canvass.cluster.messages import Record
@@ -308,7 +308,6 @@ class Collector:
     """Counts outcomes and keeps the smallest example of each kind of difference."""
 
     steps: DrivableSteps
-    revision: str
     driven: NDArray[Any] = field(default_factory=lambda: np.zeros(len(ACTIONS), dtype=np.int64))
     different: NDArray[Any] = field(default_factory=lambda: np.zeros(len(ACTIONS), dtype=np.int64))
     explained: int = 0
@@ -325,8 +324,8 @@ class Collector:
         rows = np.flatnonzero(differ)
         if not len(rows):
             return
-        layout = self.steps.layout
-        known = reviewed_classes(Requests(layout, outcomes.requests[rows]), self.revision)
+        requests = Requests(self.steps.layout, outcomes.requests[rows])
+        known = reviewed_classes(requests, self.steps.graph.rules.revision)
         for row, name in zip(rows.tolist(), known, strict=True):
             self.explained += bool(name)
             self._note(outcomes, row, name)
@@ -446,7 +445,7 @@ def drive(
         If the driver's process ends.
     """
     kept, reasons = without_obstacles(steps, chosen)
-    collector = Collector(steps, steps.graph.rules.revision)
+    collector = Collector(steps)
     start, done = time.perf_counter(), 0
     for outcomes in outcomes_of(driver, steps, kept):
         collector.add(outcomes)
@@ -542,7 +541,7 @@ def without_obstacles(steps: DrivableSteps, chosen: Steps) -> tuple[Steps, list[
     for start in range(0, len(found), _CHUNK):
         part = chosen[slice(start, start + _CHUNK)]
         requests = Requests(steps.layout, steps.requests(part.source, part.given))
-        found[start : start + _CHUNK] = obstacle_of(requests, obstacles)
+        found[start : start + _CHUNK] = class_of(requests, obstacles)
     counts = np.bincount(found[found != NONE], minlength=len(obstacles)).tolist()
     reasons = [
         Reason(obstacle.name, obstacle.reason, count)

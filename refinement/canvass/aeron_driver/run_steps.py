@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -277,12 +278,10 @@ def place_of(event: RunEvent) -> str:
     name = f"event {event.member}:{event.step}"
     if not event.path.is_dir():
         return f"{event.path} run {event.run_id} {name}"
-    folder, line = RunFolder(event.path), 0
-    for batch in folder.batches(event.member):
-        for each in batch:
-            line += 1
-            if each.step != event.step:
-                continue
+    folder = RunFolder(event.path)
+    events = chain.from_iterable(folder.batches(event.member))
+    for line, each in enumerate(events, 1):
+        if each.step == event.step:
             place = f"{folder.streams[event.member]}:{line} {name}"
             if each.source is None:
                 return place

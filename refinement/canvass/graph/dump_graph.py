@@ -299,10 +299,9 @@ class _Reading:
         )
         actions = tuple(sorted({action for action, _ in self.labels}))
         texts = tuple(sorted({text for _, text in self.labels if text is not None}))
-        keys = list(self.labels) or [(_NO_ACTION, None)]
-        action_of = np.array([actions.index(a) if actions else 0 for a, _ in keys], dtype=np.int32)
-        place = {text: code for code, text in enumerate(texts)}
-        text_of = np.array([-1 if t is None else place[t] for _, t in keys], dtype=np.int32)
+        action_of = np.array([actions.index(action) for action, _ in self.labels], dtype=np.int32)
+        place = {text: code for code, text in enumerate((None, *texts), -1)}
+        text_of = np.array([place[text] for _, text in self.labels], dtype=np.int32)
         label = np.array(self.label, dtype=np.int64)
         edges = np.stack((source, target, action_of[label], text_of[label]), axis=1)
         edges = edges[distinct_rows(edges)[0]].astype(np.int32)
@@ -342,9 +341,9 @@ def _places(
     known: NDArray[np.int64], places: NDArray[np.int64], wanted: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Look up states by TLC's numbers: ``known`` has these ascending, ``places`` the states."""
-    at = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
-    if len(wanted) and (not len(known) or (known[at] != wanted).any()):
-        lost = wanted[known[at] != wanted] if len(known) else wanted
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    lost = wanted[known[at] != wanted]
+    if len(lost):
         raise GraphError(f"an edge of the dump is of the state {lost[0]}, which is not in it")
     return places[at]
 

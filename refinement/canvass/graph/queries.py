@@ -24,25 +24,20 @@ from canvass.tlc.values import format_value
 from canvass.traces.columns import distinct_rows, offsets_of
 
 
-def _action_codes(graph: StateGraph, names: Collection[str]) -> Rows:
-    """Give the codes of actions.
+def has_action(graph: StateGraph, side: Side, names: Collection[str] | None) -> NDArray[np.bool_]:
+    """Mark the edges of a side that have one of these actions; all edges without ``names``.
 
     Raises
     ------
     GraphError
         If the graph has no action of a name.
     """
+    if names is None:
+        return np.ones(len(side.ends), dtype=np.bool_)
     for name in names:
         if name not in graph.actions:
             raise GraphError(f"no action is called {ascii(name)[:60]}{near(name, graph.actions)}")
-    return np.array(sorted(graph.actions.index(name) for name in set(names)), dtype=np.int32)
-
-
-def has_action(graph: StateGraph, side: Side, names: Collection[str] | None) -> NDArray[np.bool_]:
-    """Mark the edges of a side that have one of these actions; all edges without ``names``."""
-    if names is None:
-        return np.ones(len(side.ends), dtype=np.bool_)
-    return np.isin(side.action, _action_codes(graph, names))
+    return np.isin(side.action, [graph.actions.index(name) for name in names])
 
 
 def terminal_states(graph: StateGraph) -> NDArray[np.bool_]:
@@ -149,12 +144,10 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbourhood:
-    """A part of a graph around a state.
+    """A part of a graph around a state, the root.
 
     Attributes
     ----------
-    root
-        The state.
     rows
         The states shown: the root, then the others by distance.
     layers
@@ -169,7 +162,6 @@ class Neighbourhood:
         The number of edges that connect a state shown with one that is not.
     """
 
-    root: int
     rows: Rows
     layers: Rows
     more: Rows
@@ -214,7 +206,6 @@ def around(
     arrows = arrows_among(graph, rows, actions)
     more, left_out_edges = _hidden_neighbours(graph, rows, shown, actions)
     return Neighbourhood(
-        root=row,
         rows=rows,
         layers=layer[rows],
         more=more,
@@ -265,25 +256,24 @@ def _beside(
 
 
 def _layers(graph: StateGraph, row: int, depth: int, actions: Collection[str] | None) -> Rows:
-    layer = np.full(graph.state_count, _FAR, dtype=np.int32)
-    layer[row] = 0
-    sides = ((1, graph.out), (-1, graph.into))
-    walks = [(sign, side, has_action(graph, side, actions)) for sign, side in sides]
-    frontiers = [np.array([row], dtype=np.int64) for _ in walks]
-    seen = [layer == 0 for _ in walks]
-    # Both walks go layer by layer, so that a state gets the layer of its shortest distance. Each
-    # walk continues from every state that it reaches, even if the other walk reached it before.
+    """Give each state's distance from one, negative if the way back is shorter; `_FAR` for none."""
+    sides = (graph.out, graph.into)
+    ahead, behind = (
+        _distances(side, row, depth, has_action(graph, side, actions)) for side in sides
+    )
+    return np.where(ahead <= behind, ahead, -behind)
+
+
+def _distances(side: Side, row: int, depth: int, allowed: NDArray[np.bool_]) -> Rows:
+    distances: Rows = np.full(len(side.offsets) - 1, _FAR, dtype=np.int32)
+    distances[row] = 0
+    reached = np.array([row], dtype=np.int32)
     for distance in range(1, depth + 1):
-        for place, (sign, side, allowed) in enumerate(walks):
-            at = side.places(frontiers[place])
-            found = np.unique(side.ends[at[allowed[at]]])
-            fresh = found[~seen[place][found]]
-            seen[place][fresh] = True
-            layer[fresh[layer[fresh] == _FAR]] = sign * distance
-            frontiers[place] = fresh.astype(np.int64)
-        if not any(map(len, frontiers)):
-            break
-    return layer
+        at = side.places(reached)
+        found = np.unique(side.ends[at[allowed[at]]])
+        reached = found[distances[found] == _FAR]
+        distances[reached] = distance
+    return distances
 
 
 def arrows_among(
@@ -343,8 +333,6 @@ class Quotient:
 
     Attributes
     ----------
-    by
-        The expression.
     keys
         The value of the expression in each class, as plain JSON values; a list of values if there
         are several expressions.
@@ -362,7 +350,6 @@ class Quotient:
         The numbers of classes, states and edges that the limit leaves out.
     """
 
-    by: str
     keys: tuple[Any, ...]
     labels: tuple[str, ...]
     counts: NDArray[np.int64]
@@ -419,7 +406,6 @@ def project(
     source, target = of[out.own[at]], of[out.ends[at]]
     inside = (source >= 0) & (target >= 0)
     return Quotient(
-        by=expression,
         keys=tuple(row[0][0] if len(row) == 1 else [plain for plain, _ in row] for row in values),
         labels=tuple(", ".join(text for _, text in row) for row in values),
         counts=counts[kept].astype(np.int64),
