@@ -196,10 +196,7 @@ class Clients:
     @property
     def are_answered(self) -> bool:
         """Whether every request has its answer."""
-        return all(
-            len(answers) == offered
-            for answers, offered in zip(self.answers, self.offered, strict=True)
-        )
+        return list(map(len, self.answers)) == self.offered
 
     def check(self) -> None:
         """Check that all answers differ, and that those of each client rise."""

@@ -204,20 +204,10 @@ FAULT_TIMEOUTS: Final = 300
 """The faults stop after this many heartbeat timeouts at the latest."""
 
 
-def liveness_limit_ns(timing: Timing) -> int:
-    """The time limit for recovery after the faults have stopped."""
-    return (
-        timing.startup_canvass_timeout_ns + LIVENESS_TIMEOUTS * timing.leader_heartbeat_timeout_ns
-    )
-
-
 FAST: Final = SPARSE.divided(40)
 """A clock on which one late message outlasts a heartbeat timeout."""
 LONG_BALLOTS: Final = replace(SPARSE, election_timeout_ns=8 * SECOND_NS).divided(40)
 """The same clock, with ballots that last nearly as long as the heartbeat timeout."""
-
-SELDOM_NS: Final = 2_000 * MILLISECOND_NS
-"""The mean time between two requests of a client if the log must grow slowly."""
 
 
 def _with(
@@ -311,7 +301,7 @@ def late_reports(options: Options) -> Options:
 
 def few_requests(options: Options) -> Options:
     """Add to the choices of `swarm` a log that hardly grows: members differ in terms and states."""
-    return replace(swarm(options), offer_mean_ns=SELDOM_NS)
+    return replace(swarm(options), offer_mean_ns=2_000 * MILLISECOND_NS)
 
 
 def everything_fails(options: Options) -> Options:

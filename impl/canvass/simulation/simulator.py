@@ -24,7 +24,7 @@ from canvass.cluster.predicates import is_closed, is_quorum
 from canvass.simulation.cluster import DISK_BYTES, SimulatedCluster, SimulatedMember
 from canvass.simulation.events import Events, Finding
 from canvass.simulation.faults import FaultInjector
-from canvass.simulation.options import FAULT_TIMEOUTS, Options, liveness_limit_ns
+from canvass.simulation.options import FAULT_TIMEOUTS, LIVENESS_TIMEOUTS, Options
 
 
 def _stays_out(s: Member, leader_term: int) -> bool:
@@ -205,8 +205,9 @@ class Simulator:
 
     def _recovers(self) -> bool:
         """Let events happen until the members agree. Return false after the time limit."""
-        events = self.events
-        limit_ns = events.now_ns + liveness_limit_ns(events.options.timing)
+        events, timing = self.events, self.events.options.timing
+        limit_ns = events.now_ns + timing.startup_canvass_timeout_ns
+        limit_ns += LIVENESS_TIMEOUTS * timing.leader_heartbeat_timeout_ns
         self._limit_steps = events.steps + _LIVENESS_STEPS
         period_ns = _LOOK_UNITS * events.options.unit_ns
         look_ns = events.now_ns
@@ -273,10 +274,11 @@ class Simulator:
                 self.cluster.clients.check_count(service.value)
 
     def _reasons(self) -> tuple[str, ...]:
-        states: list[Member] = [member.state for member in self.cluster.members]
+        members = self.cluster.members
         storm = self.events.steps >= self._limit_steps
-        given = [*reasons(states, storm=storm), *self.cluster.clients.reasons()]
-        for member in self.cluster.members:
+        given = [*reasons([member.state for member in members], storm=storm)]
+        given += self.cluster.clients.reasons()
+        for member in members:
             if member.node is None:
                 given.append(f"{member.id} is down")
             elif is_closed(member.state, Role.LEADER):

@@ -108,9 +108,7 @@ def checksum(log: Log, position: int) -> int:
 
 # --- the cluster ----------------------------------------------------------------------------------
 
-_AWAITED: Final = frozenset(
-    {ElectionState.FOLLOWER_CATCHUP_AWAIT, ElectionState.FOLLOWER_LOG_AWAIT}
-)
+_AWAITED: Final = (ElectionState.FOLLOWER_CATCHUP_AWAIT, ElectionState.FOLLOWER_LOG_AWAIT)
 """The states in which a member waits until the leader's log stream connects."""
 
 
@@ -153,17 +151,15 @@ class World:
     recorders: Sequence[StepRecorder] = ()
     members: list[Member] = field(init=False)
     logs: list[Log] = field(init=False)
-    up: set[int] = field(init=False)
+    up: set[int] = field(init=False, default_factory=set)
     channels: dict[tuple[int, int], deque[Received]] = field(init=False)
-    steps: list[AttemptedStep] = field(init=False)
+    steps: list[AttemptedStep] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         count = self.rules.member_count
         self.members = [persistent_member(self.rules) for _ in range(count)]
         self.logs = [() for _ in range(count)]
-        self.up = set()
         self.channels = {(i, j): deque() for i in range(count) for j in range(count) if i != j}
-        self.steps = []
 
     def time_ns(self, _i: int) -> int:
         """The time at which member ``i`` records a step: the number of steps so far."""
@@ -306,13 +302,12 @@ class World:
     def consume(self, i: int, to: int | None = None) -> list[AttemptedStep]:
         """Let member ``i`` process its log, term by term, up to a position or as far as it may."""
         taken: list[AttemptedStep] = []
-        while True:
+        while not taken or taken[-1].outcome is not None:
             next_one = self.processing(i, consume_bound(self.members[i]) if to is None else to)
             if next_one is None:
-                return taken
+                break
             taken.append(self.take(i, *next_one))
-            if taken[-1].outcome is None:
-                return taken
+        return taken
 
     def processing(self, i: int, bound: int) -> tuple[str, Input] | None:
         """The next step in which member ``i`` processes its log up to a bound, or None.
@@ -363,17 +358,15 @@ class World:
         stream, its leader must have that stream.
         """
         s = self.members[i]
-        j = s.leader_member_id
-        if is_at(s, ElectionState.FOLLOWER_CATCHUP_AWAIT):
-            return (
-                self._leads(j, s.leadership_term_id) and self.members[j].members[i].catchup_replay
-            )
-        if is_at(s, ElectionState.FOLLOWER_LOG_AWAIT):
-            return (
-                self._leads(j, s.leadership_term_id)
-                and self.members[j].publication_position >= s.commit_position
-            )
-        return True
+        catches_up = is_at(s, ElectionState.FOLLOWER_CATCHUP_AWAIT)
+        if not (catches_up or is_at(s, ElectionState.FOLLOWER_LOG_AWAIT)):
+            return True
+        if not self._leads(s.leader_member_id, s.leadership_term_id):
+            return False
+        leader = self.members[s.leader_member_id]
+        if catches_up:
+            return leader.members[i].catchup_replay
+        return leader.publication_position >= s.commit_position
 
     def settle(
         self,
