@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from canvass.browser import api
-from canvass.browser.access import LOOPBACK, Access, listen, make_server
+from canvass.browser.access import LOOPBACK, listen, make_server
 from canvass.browser.app import Browser
 from canvass.browser.opening import Opener
 from canvass.browser.sources import Store
@@ -155,12 +155,12 @@ def serving(
     ids += [store.add(source) for source in sources]
     opened = listen(0)
     port = opened.getsockname()[1]
-    access = Access(port, "a-token")
-    server = make_server(Browser(store, dict(files)).application(access))
+    token = "a-token"
+    server = make_server(Browser(store, dict(files)).application(port, token))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
     thread.start()
     try:
-        yield Asked(port, access.token, store, ids)
+        yield Asked(port, token, store, ids)
     finally:
         server.should_exit = True
         thread.join()

@@ -106,7 +106,7 @@ def test_which_step_diverged_and_what_was_allowed_instead(
     divergence = server.get(api.RunView, f"/run/{ids['bad']}").divergence
     assert divergence is not None
     one.press("d")
-    expect(one.page.locator(".divergence h2")).to_contain_text(f"step {divergence.step}")
+    expect(one.page.locator(".divergence h2")).to_contain_text(f"step {divergence.first.step}")
     expect(one.page.locator(".view")).to_contain_text(
         "by the spec this step leads to electionState CANVASS;"
         " the trace reports electionState NOMINATE"

@@ -17,7 +17,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Final
@@ -43,30 +42,26 @@ HEADERS: Final[Sequence[tuple[bytes, bytes]]] = (
 """The headers of every answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """The conditions that a request must meet.
+class AccessControl:
+    """An ASGI application that passes on the requests of the page.
 
     Parameters
     ----------
+    inner
+        The application.
     port
         The port on which the server listens.
     token
         The secret that each request to the API must carry.
     """
 
-    port: int
-    token: str
-
-    @property
-    def hosts(self) -> frozenset[bytes]:
+    def __init__(self, inner: ASGIApp, port: int, token: str) -> None:
+        self._inner, self._token = inner, token.encode()
+        ends = [f":{port}", *([""] if port == 80 else [])]  # Browsers leave out 80.
+        self.hosts = {f"{name}{end}".encode() for name in (LOOPBACK, "localhost") for end in ends}
         """The values of ``Host`` that are accepted."""
-        ports = [f":{self.port}", *([""] if self.port == 80 else [])]  # Browsers leave out 80.
-        return frozenset(
-            f"{name}{port}".encode() for name in (LOOPBACK, "localhost") for port in ports
-        )
 
-    def check(self, scope: Scope) -> None:
+    def _check(self, scope: Scope) -> None:
         """Check everything about a request but its path.
 
         Raises
@@ -81,16 +76,8 @@ class Access:
         if headers.get(b"origin", b"http://" + host) != b"http://" + host:
             raise Refusal(403, "origin", "asked by a page of another origin")
         token = headers.get(TOKEN_HEADER, b"")
-        if scope["path"].startswith(API) and not hmac.compare_digest(token, self.token.encode()):
+        if scope["path"].startswith(API) and not hmac.compare_digest(token, self._token):
             raise Refusal(401, "token", "open the address that `canvass browse` printed")
-
-
-class AccessControl:
-    """An ASGI application that passes on the requests that ``access`` allows."""
-
-    def __init__(self, inner: ASGIApp, access: Access) -> None:
-        self._inner = inner
-        self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -104,7 +91,7 @@ class AccessControl:
             await send(message)
 
         try:
-            self._access.check(scope)
+            self._check(scope)
             await self._inner(scope, receive, dressed)
         except Refusal as refusal:
             await refusal.response()(scope, receive, dressed)

@@ -81,14 +81,9 @@ class HazardPage(Record, frozen=True):
 class FirstDivergence(Record, frozen=True):
     """The first divergence of a run, with its explanation."""
 
-    member: int
-    step: int
+    first: Divergence
     event_number: int
     """Its place in the causal order."""
-    kind: str
-    name: str
-    """The action or the safety property."""
-    message: str
     about: str
     """The meaning of the kind, in a few words."""
     changed: tuple[Difference, ...]
@@ -373,10 +368,9 @@ class EvidencePlace(Record, frozen=True):
 
 
 class ExplanationView(Record, frozen=True):
-    """The explanation of a run by `canvass explain`; of long lists, the last rows."""
+    """The explanation of a run by `canvass explain`."""
 
     summary: str
-    election_count: int
     without_leader_ms: float | None
     """Null if no line shows who led."""
     leaderships: tuple[Leadership, ...]
@@ -389,8 +383,6 @@ class ExplanationView(Record, frozen=True):
     missing: tuple[Sentence, ...]
     places: dict[str, EvidencePlace]
     """For the file and line of each evidence, with a colon between them."""
-    left_out: int
-    """Number of rows before these that the answer does not contain."""
 
 
 class GraphInfo(Record, frozen=True):
@@ -589,7 +581,7 @@ class ReportRun(Record, frozen=True):
     run: str | None = None
     """Id of the run as a source; null if it cannot be opened."""
     members: int | None = None
-    election_count: int | None = None
+    elections: int | None = None
     """Null, as the next one, unless the run is explained: those of a corpus, once checked."""
     without_leader_ms: float | None = None
 
@@ -703,8 +695,6 @@ class WhatIf(Record, frozen=True):
     choices: tuple[StepChoice, ...]
     actions: tuple[str, ...]
     """The names of all actions."""
-    values: tuple[str, ...]
-    """The value of the watched expression in each state."""
 
 
 class GuardPart(Record, frozen=True):

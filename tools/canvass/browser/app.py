@@ -21,7 +21,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from canvass.browser import api
-from canvass.browser.access import Access, AccessControl
+from canvass.browser.access import AccessControl
 from canvass.browser.counterexamples import Counterexample
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.memory import give_back
@@ -100,8 +100,8 @@ class Browser:
         self.store, self.files = store, files
         self.what_if = WhatIf(store)
 
-    def application(self, access: Access) -> ASGIApp:
-        """Build the ASGI application, guarded by ``access``."""
+    def application(self, port: int, token: str) -> ASGIApp:
+        """Build the ASGI application for requests to a port with a token."""
         routes = [Route(path, _file(path, content)) for path, content in self.files.items()]
         routes += [Route(f"/api{path}", _endpoint(ask)) for path, ask in questions_of(self)]
         asked: dict[str, tuple[type, Callable[..., object]]] = {
@@ -113,7 +113,7 @@ class Browser:
             for path, ask in questions_of(content):
                 routes.append(Route(f"/api{base}{path}", _endpoint(ask, find)))
         router = Router(routes, redirect_slashes=False, default=_nothing)
-        return AccessControl(router, access)
+        return AccessControl(router, port, token)
 
     @at("/session")
     def session(self) -> Answer:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -94,11 +93,13 @@ class MemberSteps:
         """For each edge, the place of its canonical step in the table of keys."""
         self._by_class: NDArray[np.int64] | None = None
         self._thread = threading.Thread(target=self.classes.get, daemon=True)
+        self._lock = threading.Lock()
 
     def ready(self) -> bool:
         """Tell whether all edges have their canonical steps; the first call starts the work."""
-        with suppress(RuntimeError):  # It has started.
-            self._thread.start()
+        with self._lock:
+            if self._thread.ident is None:
+                self._thread.start()
         return self.classes.made
 
     def place(self, loaded: RunColumns, row: int) -> tuple[int, int, int] | None:

@@ -223,8 +223,12 @@ class OpenCorpus(RunList):
             self.rows()
             # Runs of a data set, and damaged ones, are listed without these columns.
             with suppress(Refusal, TraceError):
-                found, names = run.explanation(), ("election_count", "without_leader_ms")
-                self._know(number, **{name: getattr(found, name) for name in names})
+                found = run.explanation()
+                self._know(
+                    number,
+                    elections=len(found.elections),
+                    without_leader_ms=found.without_leader_ms,
+                )
 
     def _know(self, number: int, **known: Any) -> None:
         self._rows[number] = replace(self._rows[number], **known)

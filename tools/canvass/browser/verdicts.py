@@ -60,11 +60,8 @@ from canvass.traces.errors import counted
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import MESSAGE_INDEX
 
-_MAX_ROWS: Final = 100
-"""Most rows of each table."""
-_MAX_BALLOTS: Final = 20
-"""Most ballots of each election."""
-
+_TABLES: Final = ("leaderships", "interruptions", "elections", "stuck", "risks", "missing")
+"""Parts of an explanation that the page shows."""
 _HERE: Final = Path(__file__).resolve().parent
 _FOLDERS: Final = (_HERE / "findings", _HERE.parents[2] / "docs" / "findings")
 """The folder of the pages in a wheel, and in a checkout."""
@@ -82,28 +79,16 @@ def _explanation_of(opened: OpenRun) -> api.ExplanationView:
     found = in_own_process(opened.total, _explained, opened.path)
     span = shown_ns(found.end_ns - found.begin_ns)
     terms = counted(len(found.leaderships), "leadership")
-    rows = {
-        name: getattr(found, name)[-_MAX_ROWS:]
-        for name in ("leaderships", "interruptions", "elections", "stuck", "risks", "missing")
-    }
-    left_out = sum(len(getattr(found, name)) - len(kept) for name, kept in rows.items())
-    left_out += sum(max(0, len(one.ballots) - _MAX_BALLOTS) for one in rows["elections"])
-    # The page needs only the first phase: that of the member that began the election.
-    rows["elections"] = tuple(
-        msgspec.structs.replace(one, phases=one.phases[:1], ballots=one.ballots[-_MAX_BALLOTS:])
-        for one in rows["elections"]
-    )
+    tables = {name: getattr(found, name) for name in _TABLES}
     hazards = shown_hazards(found.risks)
     known = found.leaderships or found.gaps
-    evidence = dict.fromkeys(_evidence((tuple(rows.values()), tuple(hazards))))
+    evidence = dict.fromkeys(_evidence((*tables.values(), tuple(hazards))))
     return api.ExplanationView(
         summary=f"{terms} in {span}, {time_without_leader(found)}.",
-        election_count=len(found.elections),
         without_leader_ms=found.without_leader_ns / 1e6 if known else None,
         hazards=tuple(hazards),
-        left_out=left_out,
         places={str(one): _event_of(opened, one) for one in evidence},
-        **rows,
+        **tables,
     )
 
 
@@ -303,12 +288,8 @@ def _divergence_of(opened: OpenRun, case: Case) -> api.FirstDivergence:
     content: RefusedStep = case.explanation
     first, found = content.divergence, case.run.divergences
     return api.FirstDivergence(
-        member=first.member,
-        step=first.step,
+        first=first,
         event_number=opened.number_of(first.member, first.step) or 0,
-        kind=first.kind.value,
-        name=first.name,
-        message=first.text,
         about=CLASS_TEXTS[first.kind],
         changed=content.changed,
         expected=content.expected,

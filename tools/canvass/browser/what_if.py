@@ -15,10 +15,9 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
-import numpy as np
 
 from canvass.browser import api
 from canvass.browser.choices import (
@@ -55,14 +54,11 @@ from canvass.cluster.member import Input, ModuleState
 from canvass.conformance.diagnose import find_operator, guard_parts
 from canvass.distance.moments import UnknownState
 from canvass.distance.search import Moment, found_text, search
-from canvass.graph.predicate import evaluate
-from canvass.graph.values import Columns, interned
 from canvass.lanes.drawing import Tree, field_changes, is_cluster, value_text
 from canvass.simulation.world import World
 from canvass.spec.files import spec_root
 from canvass.steps.step import Step, renumbered
 from canvass.tlc.errors import TlcError
-from canvass.tlc.values import format_value, function
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.schema import ACTION_NAMES
 
@@ -138,44 +134,6 @@ _FIELDS_WITHOUT_NAME: Final = (("s", "electionState"), ("s", "role"))
 _UNLIKE: Final = (msgspec.ValidationError, LookupError, TypeError, ValueError, AttributeError)
 
 
-def _values_of(states: Sequence[Tree], expression: str) -> tuple[str, ...]:
-    """Evaluate an expression of the language of state graphs in each of some states.
-
-    Raises
-    ------
-    PredicateError
-        If the text is no expression, or uses a name that the states do not have.
-    """
-    found = evaluate(_Path(states), expression)  # type: ignore[arg-type]
-    return tuple(
-        ", ".join("absent" if (v := one.at(row)) is None else format_value(v) for one in found)
-        for row in range(len(states))
-    )
-
-
-class _Path:
-    """States as columns, for expressions on state graphs."""
-
-    def __init__(self, states: Sequence[Tree]) -> None:
-        self.fields = tuple(states[0])
-        self.state_count = len(states)
-        self._states = states
-
-    def columns(self, fields: Sequence[str]) -> Columns:
-        """Give the values of some fields in all states."""
-        rows = np.arange(self.state_count)
-        names = fields or self.fields[:1]
-        found = {name: ([_value(one[name]) for one in self._states], rows) for name in names}
-        return interned(found)
-
-
-def _value(tree: Any) -> Any:
-    """Give the TLA+ value of a tree; texts of numbers become numbers as arguments of functions."""
-    if isinstance(tree, dict):
-        return function({int(k) if k.isdecimal() else k: _value(one) for k, one in tree.items()})
-    return tuple(map(_value, tree)) if isinstance(tree, list | tuple) else tree
-
-
 class WhatIf:
     """Finds the starts of paths among the sources of a store."""
 
@@ -246,7 +204,7 @@ class Tried:
         )
 
     @at("")
-    def what_if(self, source: str, watch: Text = "") -> Answer:
+    def what_if(self, source: str) -> Answer:
         """Show the steps, and list those that may come next."""
         rules = self._world.rules
         return api.WhatIf(
@@ -254,7 +212,6 @@ class Tried:
             rules=f"revision {'hardened' if rules.hardening else rules.revision}",
             choices=tuple(_listed(self._world, self._states[-1])),
             actions=ACTION_NAMES,
-            values=_values_of(self._states, watch) if watch else (),
         )
 
     @at("/why-not")

@@ -90,7 +90,7 @@ def _serve(
     import secrets
 
     import canvass.browser
-    from canvass.browser.access import LOOPBACK, Access, leading_to, listen, make_server
+    from canvass.browser.access import LOOPBACK, leading_to, listen, make_server
     from canvass.browser.app import Browser, page_files
     from canvass.browser.opening import Opener, usable_graphs
     from canvass.browser.sources import Store
@@ -114,9 +114,9 @@ def _serve(
                 _save(store, files, html, around)
                 return
         with listen(port) as opened:
-            access = Access(opened.getsockname()[1], secrets.token_urlsafe())
-            server = make_server(Browser(store, files).application(access))
-            address = f"http://{LOOPBACK}:{access.port}/#token={access.token}"
+            bound, token = opened.getsockname()[1], secrets.token_urlsafe()
+            server = make_server(Browser(store, files).application(bound, token))
+            address = f"http://{LOOPBACK}:{bound}/#token={token}"
             print(address, flush=True)
             if opens:
                 import webbrowser

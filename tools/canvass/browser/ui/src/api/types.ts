@@ -262,12 +262,8 @@ export interface HazardPage {
 
 /** The first divergence of a run, with its explanation. */
 export interface FirstDivergence {
-  readonly member: number;
-  readonly step: number;
+  readonly first: Divergence;
   readonly eventNumber: number;
-  readonly kind: string;
-  readonly name: string;
-  readonly message: string;
   readonly about: string;
   readonly changed: readonly Difference[];
   readonly expected: readonly Difference[];
@@ -485,10 +481,9 @@ export interface EvidencePlace {
   readonly event: number | null;
 }
 
-/** The explanation of a run by `canvass explain`; of long lists, the last rows. */
+/** The explanation of a run by `canvass explain`. */
 export interface ExplanationView {
   readonly summary: string;
-  readonly electionCount: number;
   readonly withoutLeaderMs: number | null;
   readonly leaderships: readonly Leadership[];
   readonly interruptions: readonly Sentence[];
@@ -498,7 +493,6 @@ export interface ExplanationView {
   readonly hazards: readonly RiskReport[];
   readonly missing: readonly Sentence[];
   readonly places: { readonly [name: string]: EvidencePlace };
-  readonly leftOut: number;
 }
 
 /** A state graph. */
@@ -655,7 +649,7 @@ export interface ReportRun {
   readonly source: string;
   readonly run: string | null;
   readonly members: number | null;
-  readonly electionCount: number | null;
+  readonly elections: number | null;
   readonly withoutLeaderMs: number | null;
 }
 
@@ -741,7 +735,6 @@ export interface WhatIf {
   readonly rules: string;
   readonly choices: readonly StepChoice[];
   readonly actions: readonly string[];
-  readonly values: readonly string[];
 }
 
 /** A condition under which an action is not enabled. */

@@ -18,7 +18,7 @@ const COLUMNS: readonly Column[] = [
   { head: "verdict", value: (run) => run.verdict },
   { head: "members", value: (run) => run.members },
   { head: "events", value: (run) => run.events },
-  { head: "elections", value: (run) => run.electionCount },
+  { head: "elections", value: (run) => run.elections },
   { head: "without a leader", value: (run) => run.withoutLeaderMs },
   { head: "reason", value: (run) => run.reason },
   { head: "from", value: (run) => run.source },
@@ -55,7 +55,7 @@ export function RunsTable({ runs }: { runs: ReportRuns }) {
             <td><VerdictWord verdict={run.verdict} /></td>
             {known ? <td class="number">{number(run.members)}</td> : null}
             <td class="number">{number(run.events)}</td>
-            {known ? <td class="number">{number(run.electionCount)}</td> : null}
+            {known ? <td class="number">{number(run.elections)}</td> : null}
             {known ? <td class="number">{run.withoutLeaderMs === null ? "" : `${(run.withoutLeaderMs / 1000).toFixed(1)} s`}</td> : null}
             <td>{run.reason}</td>
             <td class="soft">{run.source}</td>

@@ -11,6 +11,7 @@ import { Table } from "../parts/table";
 import { plural } from "../words/visible";
 
 const MOST_BALLOTS = 20; // Of each election, the last ones.
+const MOST_ROWS = 100; // Of each table, the last ones.
 
 type Show = (event: number) => void;
 type Places = ExplanationView["places"];
@@ -27,12 +28,12 @@ export function Explained({ run, show }: { run: RunView; show: Show }) {
       {(view) => (
         <div class="explained">
           <p>{view.summary}</p>
-          <Leaderships rows={view.leaderships} places={view.places} show={show} />
-          <Elections rows={view.elections} places={view.places} show={show} />
+          <Leaderships rows={last(view.leaderships)} places={view.places} show={show} />
+          <Elections rows={last(view.elections)} places={view.places} show={show} />
           <section>
             <h2>Stuck</h2>
             {view.stuck.length === 0 ? <p class="soft">No member was in an election for longer than its timeouts.</p> : null}
-            {view.stuck.map((one, at) => (
+            {last(view.stuck).map((one, at) => (
               <Group
                 key={at}
                 title={`Member ${one.memberId} in ${one.state}`}
@@ -46,7 +47,7 @@ export function Explained({ run, show }: { run: RunView; show: Show }) {
           <section>
             <h2>At risk</h2>
             {view.risks.length === 0 ? <p class="soft">The lines show no risk.</p> : null}
-            {view.risks.map((one, at) => (
+            {last(view.risks).map((one, at) => (
               <Group
                 key={at}
                 title={`${one.severity}: ${one.kind}`}
@@ -57,15 +58,25 @@ export function Explained({ run, show }: { run: RunView; show: Show }) {
               />
             ))}
           </section>
-          <Further title="Between elections" lines={view.interruptions} places={view.places} show={show} />
-          <Further title="Missing" lines={view.missing} places={view.places} show={show} />
-          {view.leftOut > 0
-            ? <p class="soft">{`${plural(view.leftOut, "earlier row")} left out; canvass explain lists all rows`}</p>
+          <Further title="Between elections" lines={last(view.interruptions)} places={view.places} show={show} />
+          <Further title="Missing" lines={last(view.missing)} places={view.places} show={show} />
+          {leftOut(view) > 0
+            ? <p class="soft">{`${plural(leftOut(view), "earlier row")} left out; canvass explain lists all rows`}</p>
             : null}
         </div>
       )}
     </Awaited>
   );
+}
+
+function last<T>(rows: readonly T[]): readonly T[] {
+  return rows.slice(-MOST_ROWS);
+}
+
+function leftOut({ leaderships, elections, stuck, risks, interruptions, missing }: ExplanationView): number {
+  const tables = [leaderships, elections, stuck, risks, interruptions, missing];
+  return tables.reduce((sum, rows) => sum + Math.max(0, rows.length - MOST_ROWS), 0)
+    + last(elections).reduce((sum, { ballots }) => sum + Math.max(0, ballots.length - MOST_BALLOTS), 0);
 }
 
 function Leaderships({ rows, ...linked }: Linked & { rows: readonly Leadership[] }) {

@@ -48,11 +48,11 @@ export function InGraphView(
 
 /** The divergence at an event whose step the spec does not allow; null if only a property is violated. */
 function disallowed(run: RunView, event: number): FirstDivergence | null {
-  const first = run.divergence;
-  if (first === null || first.eventNumber !== event) return null;
+  const found = run.divergence;
+  if (found === null || found.eventNumber !== event) return null;
   const outside = run.divergences.some((one) =>
-    one.member === first.member && one.step === first.step && OUTSIDE.has(one.kind));
-  return outside ? first : null;
+    one.member === found.first.member && one.step === found.first.step && OUTSIDE.has(one.kind));
+  return outside ? found : null;
 }
 
 function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
@@ -96,7 +96,7 @@ function Outside(
   if (divergence) {
     return (
       <Empty title={`The spec does not allow this ${step.action}, so no graph has it.`}>
-        <p>{divergence.message}</p>
+        <p>{divergence.first.text}</p>
         <DivergenceDrawing step={step} divergence={divergence} />
         <button type="button" onClick={() => go(formatRoute(["run", run.id], { at: step.eventNumber, view: "story" }))}>
           Observed against allowed <kbd>1</kbd>

@@ -38,8 +38,8 @@ export function milestonesOf(run: RunView, timeline: RunTimeline | undefined): r
     });
   }
   if (run.divergence && !found.some((one) => one.kind === "diverges")) {
-    const { eventNumber, name, member } = run.divergence;
-    found.push({ number: eventNumber, text: `member ${member} leaves the spec: ${name}`, kind: "diverges" });
+    const { eventNumber, first } = run.divergence;
+    found.push({ number: eventNumber, text: `member ${first.member} leaves the spec: ${first.name}`, kind: "diverges" });
   }
   return found.sort((one, other) => one.number - other.number);
 }

@@ -60,11 +60,11 @@ function Shown({ hazards, ...linked }: Linked & { hazards: readonly RiskReport[]
 function sentenceOf(run: RunView): string {
   if (run.checking) return "The run is being checked against the spec. This takes some seconds.";
   if (run.divergence) {
-    const { kind, name, member, step, message } = run.divergence;
+    const { kind, name, member, step, text } = run.divergence.first;
     switch (kind) {
-      case "SAFETY_PROPERTY": return `${name} is violated at step ${step} of member ${member}: ${message}.`;
-      case "CAUSALITY": return `Step ${step} of member ${member} has no cause: ${message}.`;
-      default: return `Member ${member} leaves the spec at its step ${step}: ${message}.`;
+      case "SAFETY_PROPERTY": return `${name} is violated at step ${step} of member ${member}: ${text}.`;
+      case "CAUSALITY": return `Step ${step} of member ${member} has no cause: ${text}.`;
+      default: return `Member ${member} leaves the spec at its step ${step}: ${text}.`;
     }
   }
   switch (run.verdict) {
@@ -109,6 +109,7 @@ function Diverged(
     show: (at: number) => void;
   },
 ) {
+  const { first } = divergence;
   const seen = hazards.map(({ page }) => page);
   const broken = run.divergences.find((one) => one.kind === "SAFETY_PROPERTY");
   const further = divergence.hazards.filter((name) => !seen.includes(name));
@@ -117,9 +118,9 @@ function Diverged(
       <section class="divergence">
         <h2>
           <span class="sign" aria-hidden="true">✖</span>{" "}
-          {`${divergence.name}: member ${divergence.member}, step ${divergence.step}`}
+          {`${first.name}: member ${first.member}, step ${first.step}`}
         </h2>
-        <p class="soft" title={divergence.kind}>{divergence.about || divergence.kind}</p>
+        <p class="soft" title={first.kind}>{divergence.about}</p>
         <button type="button" onClick={() => show(divergence.eventNumber)}>Go to this event</button>
       </section>
       {divergence.receipt ? <Unsent receipt={divergence.receipt} show={show} /> : null}
