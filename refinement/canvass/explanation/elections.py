@@ -210,7 +210,7 @@ def _won(
     start_ns = min(starts, default=at_ns)
     if working is not None:
         start_ns = max(start_ns, min(working, at_ns))
-    term = getattr(win.first.entered_by, "leadership_term_id", None)
+    term = win.first.own.leadership_term_id
     detection = None if working is None else max(start_ns - working, 0)
     causes, phases, ballots, left_out = _reports(chosen, start_ns)
     slowest, setting = _slowest(win, start_ns, old, detection, phases, timeouts)
@@ -256,9 +256,9 @@ def _reports(
     listed = [p for phases in chosen for p in phases[:MAX_PHASES]]
     listed.sort(key=lambda p: (p.begin_ns, p.one.member_id))
     ran = [p for p in every if p.state == "CANDIDATE_BALLOT"][:MAX_PHASES]
-    ballots = [report for p in ran if (report := report_ballot(p)) is not None]
     causes = tuple(_causes(chosen, start_ns))
-    return causes, tuple(map(report_phase, listed)), tuple(ballots), len(every) - len(listed)
+    reports, ballots = tuple(map(report_phase, listed)), tuple(map(report_ballot, ran))
+    return causes, reports, ballots, len(every) - len(listed)
 
 
 def _causes(chosen: list[list[Phase]], start_ns: int) -> Iterator[Sentence]:

@@ -231,13 +231,10 @@ def _find_positions(timeline: Timeline) -> Iterator[Sentence]:
             case _:
                 continue
         last[who] = position, one.evidence(index)
-    ends = {who: position for who, (position, _) in last.items()}
-    first = max(ends, key=lambda who: (ends[who], -who), default=None)
+    most, first = max(((position, -who) for who, (position, _) in last.items()), default=(0, 0))
     for who, (position, line) in sorted(last.items(), key=lambda item: item[0]):
         text = f"Member {who} was last seen at {position}"
-        if first is not None and position < ends[first]:
-            behind = ends[first] - position
-            text += f", {behind:,} behind member {first}"
+        text += f", {most - position:,} behind member {-first}" if position < most else ""
         yield Sentence(f"{text}.", (line,))
 
 
@@ -293,13 +290,12 @@ def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
         yield Sentence(text, tuple(one.evidence(k) for k in places))
     for attempt in one.attempts:
         for earlier, later in pairwise(attempt.phases):
-            by = later.entered_by
-            if isinstance(by, records.ElectionStateChange) and by.old_state != earlier.state:
+            if later.own.old_state != earlier.state:
                 text = (
                     f"Lines of member {one.member_id} are missing: it was in {earlier.state} and"
-                    f" comes from {by.old_state}."
+                    f" comes from {later.own.old_state}."
                 )
-                yield Sentence(text, (one.evidence(earlier.begin), one.evidence(later.begin)))
+                yield one.say(text, earlier.begin, later.begin)
 
 
 def time_without_leader(found: Explanation) -> str:

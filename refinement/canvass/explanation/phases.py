@@ -115,13 +115,13 @@ def _governed(phase: Phase, by: records.ElectionStateChange) -> _Governed:
     return "work", None, cause.format(reason=by.reason or "no reason logged"), None
 
 
-def _after(
-    phase: Phase, kind: type[records.Line], what: str, setting: str | None = None
-) -> _Governed:
+def _after(phase: Phase, kind: type[records.Line], what: str) -> _Governed:
     """The cause: the message directly before the change, if it is of this kind.
 
-    If it is not, the cause says that the line of the message is missing.
+    If it is not, the cause says that the line of the message is missing. A candidate's ballot is
+    bounded by a timeout, too.
     """
+    setting = ELECTION if phase.state == "CANDIDATE_BALLOT" else None
     place, lines = phase.one.cause(phase.end), phase.one.records
     if place <= phase.begin or not isinstance(lines[place], kind):
         return "message", setting, f"{what}; {_NOT_LOGGED}", None
@@ -165,7 +165,7 @@ def _leader_waits(phase: Phase, _: records.ElectionStateChange) -> _Governed:
     begin = max((place for place in earlier if place < phase.begin), default=phase.begin)
     for index in range(begin, phase.end):
         record = one.records[index]
-        if own is None or not isinstance(record, POSITIONS):
+        if not isinstance(record, POSITIONS):
             continue
         in_ballot = index <= phase.begin
         if isinstance(record, records.Vote) and not (
@@ -223,18 +223,12 @@ def _canvassed(phase: Phase, _: records.ElectionStateChange) -> _Governed:
     return "timeout", setting, what, None
 
 
-def _ballot_bound(phase: Phase) -> str | None:
-    return ELECTION if phase.state == "CANDIDATE_BALLOT" else None
-
-
 def _voted(phase: Phase, by: records.ElectionStateChange) -> _Governed:
-    what = f"it voted in term {by.candidate_term_id}"
-    return _after(phase, records.RequestVote, what, _ballot_bound(phase))
+    return _after(phase, records.RequestVote, f"it voted in term {by.candidate_term_id}")
 
 
 def _followed(phase: Phase, by: records.ElectionStateChange) -> _Governed:
-    what = f"it followed member {by.leader_member_id}"
-    return _after(phase, records.NewLeadershipTerm, what, _ballot_bound(phase))
+    return _after(phase, records.NewLeadershipTerm, f"it followed member {by.leader_member_id}")
 
 
 def _returned(phase: Phase, _: records.ElectionStateChange) -> _Governed:
@@ -303,12 +297,12 @@ def all_voted(phase: Phase) -> bool | None:
     assert by is not None
     if by.reason:
         return by.reason != "quorum leader"
-    cast = _votes_in(phase, by.candidate_term_id)
+    cast = votes_in(phase, by.candidate_term_id)
     granted = [vote for _, vote in cast.values() if vote.vote]
     return len(granted) == phase.one.cluster.member_count - 1 if cast else None
 
 
-def _votes_in(phase: Phase, term: int) -> dict[int, tuple[int, records.Vote]]:
+def votes_in(phase: Phase, term: int) -> dict[int, tuple[int, records.Vote]]:
     """The last vote of each member for the candidate in a term, with the index of its line."""
     return {
         record.follower_member_id: (index, record)
@@ -388,11 +382,9 @@ _HOW_DECIDED: Final = {
 }
 
 
-def report_ballot(phase: Phase) -> BallotReport | None:
-    """Report a candidate's ballot; none if the line that begins the ballot is missing."""
+def report_ballot(phase: Phase) -> BallotReport:
+    """Report a candidate's ballot, from the votes in its log and in the voters' logs."""
     one, opened = phase.one, phase.own
-    if opened is None:
-        return None
     votes = tuple(_votes(phase, opened))
     outcome = _outcome(phase)
     refused = [vote.voter_member_id for vote in votes if vote.granted is False]
@@ -421,7 +413,7 @@ def _outcome(phase: Phase) -> str:
 
 def _votes(phase: Phase, opened: records.ElectionStateChange) -> Iterator[VoteReport]:
     """The votes of the other members: by the candidate's log, else by the voter's own."""
-    received = _votes_in(phase, opened.candidate_term_id)
+    received = votes_in(phase, opened.candidate_term_id)
     for voter in phase.one.cluster.ids:
         if voter == phase.one.member_id:
             continue

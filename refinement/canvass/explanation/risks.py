@@ -476,27 +476,23 @@ def _untermed(one: MemberTimeline, bases: Mapping[int, int]) -> Iterator[_Unterm
 
 def _near_misses(timeline: Timeline, bases: Mapping[int, int]) -> Iterator[RiskReport]:
     for one in timeline.members.values():
-        before: records.ElectionStateChange | None = None
-        before_index = 0
+        before: int | None = None
         for index, record in enumerate(one.records):
             if isinstance(record, records.ProcessStart):
                 before = None
-            if not isinstance(record, records.ElectionStateChange):
-                continue
-            if (miss := _near_miss(one, index, record, before, before_index)) is not None:
-                yield _miss(one.member_id, one.times[index], *miss)
-            before, before_index = record, index
+            elif isinstance(record, records.ElectionStateChange):
+                if before is not None and (miss := _near_miss(one, before, index)) is not None:
+                    yield _miss(one.member_id, one.times[index], *miss)
+                before = index
         yield from _foreign_votes(one, bases)
 
 
-def _near_miss(
-    one: MemberTimeline,
-    index: int,
-    record: records.ElectionStateChange,
-    before: records.ElectionStateChange | None,
-    before_index: int,
-) -> tuple[str, Sentence] | None:
-    lowered = before is not None and record.log_leadership_term_id < before.log_leadership_term_id
+def _near_miss(one: MemberTimeline, earlier: int, index: int) -> tuple[str, Sentence] | None:
+    """The finding to which two changes of state in sequence belong, and a sentence about them."""
+    before, record = one.records[earlier], one.records[index]
+    assert isinstance(before, records.ElectionStateChange)
+    assert isinstance(record, records.ElectionStateChange)
+    lowered = record.log_leadership_term_id < before.log_leadership_term_id
     if lowered and (record.reason or "").startswith(INCOMPLETE):
         text = (
             f"The replay of member {one.member_id} ended early: the member canvasses with log term"
@@ -504,14 +500,13 @@ def _near_miss(
         )
         return "HZ6", one.say(text, index)
     follows = record.new_state in ("FOLLOWER_REPLAY", "FOLLOWER_LOG_REPLICATION")
-    if not follows or before is None or before.new_state != "CANVASS":
-        return None
-    if record.leadership_term_id < before.leadership_term_id:
+    is_older = record.leadership_term_id < before.leadership_term_id
+    if follows and is_older and before.new_state == "CANVASS":
         text = (
             f"Member {one.member_id} knew term {before.leadership_term_id} and then followed the"
             f" leader of the older term {record.leadership_term_id}."
         )
-        return "HZ3", one.say(text, before_index, index)
+        return "HZ3", one.say(text, earlier, index)
     return None
 
 

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import NULL_VALUE, Record
+from canvass.explanation.phases import votes_in
 from canvass.explanation.timeline import (
     CLOSED,
     LEADING,
@@ -57,32 +58,31 @@ class _UnmetGuard:
 
 def _unmet_guard(stay: Phase) -> _UnmetGuard:
     """Name the guard of the step that ends a phase, and the values that lines show."""
-    condition, values = _GUARDS.get(stay.state, ("", ""))
-    if callable(values):
-        sentences = tuple(values(stay))
-    else:
-        sentences = (stay.say(values.format(stay.own)),) if values and stay.own else ()
-    return _UnmetGuard(condition, _page(stay), sentences)
+    condition, template, values = _GUARDS.get(stay.state, ("", "", None))
+    said = []
+    if template:
+        others = counted(stay.one.cluster.quorum - 1, "other member")
+        said.append(stay.say(template.format(stay.own, others)))
+    if values is not None:
+        said += values(stay)
+    return _UnmetGuard(condition, _page(stay), tuple(said))
 
 
 def _page(stay: Phase) -> str:
     """The finding that describes the situation; empty if none does."""
-    state, own = stay.state, stay.own
-    kinds = (records.NewLeadershipTerm, records.CommitPosition)
+    state, kinds = stay.state, (records.NewLeadershipTerm, records.CommitPosition)
     if state == "LEADER_LOG_REPLICATION":
         return "L-A"
     if state == "FOLLOWER_REPLAY":
         commit = stay.last(*kinds, begin=stay.attempt.begin)
         return "L-B" if commit is not None and _commit_of(commit[1]) <= 0 else ""
-    if own is None:
-        return ""
     if state in ("FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT", "FOLLOWER_CATCHUP_INIT"):
-        return "L-D" if own.log_position > own.append_position >= 0 else ""
-    leader = stay.last(*kinds)
-    if state != "CANVASS" or leader is None:
+        return "L-D" if stay.own.log_position > stay.own.append_position >= 0 else ""
+    leader = stay.last(*kinds) if state == "CANVASS" else None
+    if leader is None:
         return ""
-    term: int = getattr(leader[1], "leadership_term_id", own.log_leadership_term_id)
-    return "L-C" if own.log_leadership_term_id > term else ""
+    term: int = getattr(leader[1], "leadership_term_id", NULL_VALUE)
+    return "L-C" if stay.own.log_leadership_term_id > term else ""
 
 
 def _commit_of(record: records.Line) -> int:
@@ -93,19 +93,12 @@ def _commit_of(record: records.Line) -> int:
 
 def _votes(stay: Phase) -> Iterator[Sentence]:
     """The votes that the candidate lacks."""
-    yield stay.say(
-        "It waits for the votes of all members; after the election timeout a majority is enough."
-    )
-    own, seen = stay.own, (isinstance(record, records.Vote) for record in stay.one.records)
-    if own is None or not any(seen):
+    if not any(isinstance(record, records.Vote) for record in stay.one.records):
         return
-    answers = {
-        record.follower_member_id: index
-        for index, record in stay.lines()
-        if isinstance(record, records.Vote) and record.candidate_term_id == own.candidate_term_id
-    }
+    answers = votes_in(stay, stay.own.candidate_term_id)
     if silent := {*stay.one.cluster.ids} - {stay.one.member_id} - answers.keys():
-        yield stay.say(f"No vote came from {member_names(silent)}.", *answers.values())
+        places = (index for index, _ in answers.values())
+        yield stay.say(f"No vote came from {member_names(silent)}.", *places)
 
 
 def _canvass(stay: Phase) -> Iterator[Sentence]:
@@ -128,8 +121,6 @@ def _canvass(stay: Phase) -> Iterator[Sentence]:
             stay.begin,
             *(index for index, _ in heard.values()),
         )
-    if own is None:
-        return
     mine = (own.log_leadership_term_id, own.append_position)
     for member_id, (index, position) in sorted(heard.items()):
         its = (position.log_leadership_term_id, position.log_position)
@@ -152,16 +143,9 @@ def _canvass(stay: Phase) -> Iterator[Sentence]:
         )
 
 
-def _leader_waits(stay: Phase) -> Iterator[Sentence]:
-    """The positions that the leader knows, and the position that it needs from a quorum."""
-    own = stay.own
-    if own is None:
-        return
+def _reported(stay: Phase) -> Iterator[Sentence]:
+    """The positions that the leader knows."""
     reported = stay.last_reports(*POSITIONS)
-    needed = counted(stay.one.cluster.quorum - 1, "other member")
-    text = f"It needs {needed} at {own.append_position}"
-    ready = stay.state == "LEADER_READY"
-    yield stay.say(f"{text} in term {own.leadership_term_id}." if ready else f"{text}.")
     for member_id in stay.one.cluster.ids:
         if member_id == stay.one.member_id:
             continue
@@ -180,9 +164,8 @@ def _replication(stay: Phase) -> Iterator[Sentence]:
     for index in range(begin - 1, max(begin - 4, -1), -1):
         record = stay.one.records[index]
         if isinstance(record, records.NewLeadershipTerm):  # This message began the phase.
-            append = -1 if stay.own is None else stay.own.append_position
             base, end = record.next_term_base_log_position, record.next_log_position
-            stop = base if append < base else end
+            stop = base if stay.own.append_position < base else end
             yield stay.say(f"It copies its leader's log up to {stop}.", index)
             break
     if (ended := stay.last(records.ReplicationEnded)) is not None:
@@ -210,8 +193,8 @@ def _commit(stay: Phase, needed: int | None = None) -> Iterator[Sentence]:
 
 def _reported_to(stay: Phase) -> Iterator[Sentence]:
     """The last position that each member reported to the leader during the phase."""
-    one, leader = stay.one, -1 if stay.own is None else stay.own.leader_member_id
-    other = one.cluster.members.get(leader)
+    one = stay.one
+    other = one.cluster.members.get(stay.own.leader_member_id)
     if other is None or other is one:
         return
     begin = bisect_left(other.times, stay.begin_ns)
@@ -222,17 +205,7 @@ def _reported_to(stay: Phase) -> Iterator[Sentence]:
         yield other.say(f"{text} {record.leadership_term_id}.", place)
 
 
-def _replay(stay: Phase) -> Iterator[Sentence]:
-    if (own := stay.own) is not None:
-        text = f"It has processed its log up to {own.log_position} and holds it up to"
-        yield stay.say(f"{text} {own.append_position}.")
-    yield from _commit(stay)
-
-
 def _catchup(stay: Phase) -> Iterator[Sentence]:
-    if (own := stay.own) is not None:
-        text = f"It catches up from {own.log_position} and joins at"
-        yield stay.say(f"{text} {own.catchup_join_position} or later.")
     stop = stay.last(records.StopCatchup)
     if stop is None:
         yield stay.say("No STOP_CATCHUP line ends its catch-up.")
@@ -243,8 +216,6 @@ def _catchup(stay: Phase) -> Iterator[Sentence]:
 
 def _image(stay: Phase) -> Iterator[Sentence]:
     own = stay.own
-    if own is None:
-        return
     if own.log_position > own.append_position >= 0:
         text = f"It has processed {own.log_position} and holds its log only up to"
         text += f" {own.append_position}: no image of the leader's log can begin at"
@@ -265,63 +236,72 @@ def _services(stay: Phase) -> Iterator[Sentence]:
         yield stay.say(text, index)
 
 
-_Values: TypeAlias = Callable[[Phase], Iterator[Sentence]] | str
+_Values: TypeAlias = Callable[[Phase], Iterator[Sentence]]
 
 
-_GUARDS: Final[dict[str, tuple[str, _Values]]] = {
-    "CANVASS": ("Canvass: IsUnanimousCandidate \\/ (timeout /\\ IsQuorumCandidate)", _canvass),
+_GUARDS: Final[dict[str, tuple[str, str, _Values | None]]] = {
+    "CANVASS": ("Canvass: IsUnanimousCandidate \\/ (timeout /\\ IsQuorumCandidate)", "", _canvass),
     "NOMINATE": (
         "Nominate: timeout",
         "It waits for a random part of half of the election timeout.",
+        None,
     ),
     "CANDIDATE_BALLOT": (
         "CandidateBallot: IsUnanimousLeader \\/ (timeout /\\ IsQuorumLeader)",
+        "It waits for the votes of all members; after the election timeout a majority is enough.",
         _votes,
     ),
     "FOLLOWER_BALLOT": (
         "OnNewLeadershipTerm: m.leadershipTermId = s.candidateTermId",
         "It has voted, and waits for a leader to announce term {0.candidate_term_id}.",
+        None,
     ),
     "LEADER_LOG_REPLICATION": (
         "LeaderLogReplication: BoundedQuorumPosition >= appendPosition",
-        _leader_waits,
+        "It needs {1} at {0.append_position}.",
+        _reported,
     ),
-    "LEADER_REPLAY": ("LeaderReplay: commitPosition >= appendPosition", _services),
-    "LEADER_INIT": ("LeaderInit (archive and services)", _services),
+    "LEADER_REPLAY": ("LeaderReplay: commitPosition >= appendPosition", "", _services),
+    "LEADER_INIT": ("LeaderInit (archive and services)", "", _services),
     "LEADER_READY": (
         "LeaderReady: HasQuorumAtPosition(leadershipTermId, appendPosition)",
-        _leader_waits,
+        "It needs {1} at {0.append_position} in term {0.leadership_term_id}.",
+        _reported,
     ),
     "FOLLOWER_LOG_REPLICATION": (
         (
             "FollowerLogReplication: recordedPosition = replicationStopPosition"
             " /\\ notifiedCommitPosition >= appendPosition"
         ),
+        "",
         _replication,
     ),
     "FOLLOWER_REPLAY": (
         "FollowerReplay: notifiedCommitPosition > 0 /\\ commitPosition >= replayStopPosition",
-        _replay,
+        "It has processed its log up to {0.log_position} and holds it up to {0.append_position}.",
+        _commit,
     ),
     "FOLLOWER_CATCHUP_INIT": (
         "FollowerCatchupInit (the transport takes the CatchupPosition)",
+        "",
         _image,
     ),
-    "FOLLOWER_CATCHUP_AWAIT": ("FollowerCatchupAwait (an image at logPosition)", _image),
+    "FOLLOWER_CATCHUP_AWAIT": ("FollowerCatchupAwait (an image at logPosition)", "", _image),
     "FOLLOWER_CATCHUP": (
         (
             "FollowerCatchup: commitPosition >= catchupJoinPosition"
             " /\\ commitPosition >= notifiedCommitPosition /\\ ~catchupDestination"
         ),
+        "It catches up from {0.log_position} and joins at {0.catchup_join_position} or later.",
         _catchup,
     ),
-    "FOLLOWER_LOG_INIT": ("FollowerLogInit (a log subscription)", ""),
-    "FOLLOWER_LOG_AWAIT": ("FollowerLogAwait (an image at logPosition)", _image),
-    "FOLLOWER_READY": ("FollowerReady (the transport takes the AppendPosition)", ""),
+    "FOLLOWER_LOG_INIT": ("FollowerLogInit (a log subscription)", "", None),
+    "FOLLOWER_LOG_AWAIT": ("FollowerLogAwait (an image at logPosition)", "", _image),
+    "FOLLOWER_READY": ("FollowerReady (the transport takes the AppendPosition)", "", None),
 }
-"""For each election state, the guard of the step that ends it, in the words of the spec, and the
-values that lines show. The values are a function, or a sentence with fields of the line that began
-the phase.
+"""For each election state, the guard of the step that ends it, in the words of the spec, a sentence
+with fields of the line that began the phase and the number of members that are needed, and a
+function that gives the values that other lines show.
 """
 
 
@@ -498,8 +478,7 @@ def _after_loop(attempt: Attempt, looped: Phase) -> tuple[int, str]:
     if further is None:
         return attempt.end, _HOW_ENDED[attempt.outcome]
     if further.state == "LEADER_LOG_REPLICATION":
-        term = getattr(further.entered_by, "leadership_term_id", None)
-        return further.begin, f"before it won term {term}"
+        return further.begin, f"before it won term {further.own.leadership_term_id}"
     if attempt.outcome == "closed":
         return attempt.end, _HOW_ENDED["closed"]
     return further.begin, f"before it reached {further.state}"
@@ -546,10 +525,10 @@ def _phase(phases: list[Phase], timeouts: Timeouts) -> StuckReport | None:
     text = f"Member {one.member_id} was in {phase.state} for {shown_ns(phase.lasted_ns)},"
     text += f" {_left(phase)}; {_limit(phase, timeouts)[1]}"
     sentences = [phase.say(text, phase.begin, sign)]
-    guard, by = _unmet_guard(phase), phase.entered_by
-    if not guard.condition and by is not None and by.reason:
+    guard, reason = _unmet_guard(phase), phase.entered_by.reason
+    if not guard.condition and reason:
         # It waits for no guard: only the reason for which it entered the state says more.
-        sentences.append(phase.say(f"It entered {phase.state} with the reason: {by.reason}."))
+        sentences.append(phase.say(f"It entered {phase.state} with the reason: {reason}."))
     until, lasted = _until(one, phase.end), phase.lasted_ns
     return _report(one, "phase", phase.state, phase.begin, until, lasted, sentences, guard)
 
@@ -582,6 +561,7 @@ def _silent(phase: Phase, timeouts: Timeouts) -> StuckReport | None:
 
 
 def _left(phase: Phase) -> str:
+    """How a phase that was too long ended."""
     if phase.end >= len(phase.one.records):
         return "and its log ends there"
     if phase.left_by is not None:

@@ -172,7 +172,7 @@ class Phase:
     state: str
     begin: int
     end: int
-    entered_by: records.ElectionStateChange | records.NewElection | None
+    entered_by: records.ElectionStateChange | records.NewElection
     left_by: records.ElectionStateChange | None
 
     @property
@@ -181,10 +181,10 @@ class Phase:
         return self.attempt.one
 
     @property
-    def own(self) -> records.ElectionStateChange | None:
-        """The line that began the phase. It has the election's variables. None if it is missing."""
-        by = self.entered_by
-        return by if isinstance(by, records.ElectionStateChange) else None
+    def own(self) -> records.ElectionStateChange:
+        """The line that began the phase, with the election's variables. INIT may have none."""
+        assert isinstance(self.entered_by, records.ElectionStateChange)
+        return self.entered_by
 
     @property
     def begin_ns(self) -> int:
@@ -413,14 +413,11 @@ def _attempts(one: MemberTimeline) -> Iterator[Attempt]:
             attempt.end, attempt.outcome = index, outcome
             yield attempt
             attempt = None
-        entered: records.ElectionStateChange | records.NewElection | None = by
         if isinstance(record, records.NewElection):
             attempt = Attempt(one, record.reason, index, index, "log ends")
-            entered = record
-        if attempt is not None:
-            state = "INIT" if by is None else by.new_state
-            end = len(one.records)
-            attempt.phases.append(Phase(attempt, state, index, end, entered, None))
+        if isinstance(record, records.ElectionStateChange | records.NewElection) and attempt:
+            state, end = "INIT" if by is None else by.new_state, len(one.records)
+            attempt.phases.append(Phase(attempt, state, index, end, record, None))
 
 
 def ends_election(record: records.Line | None) -> str:
