@@ -273,26 +273,25 @@ def part_path(path: str, name: str) -> str:
 
 def field_changes(before: Any, after: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
     """Give path, value before and value after of each difference of two trees of JSON values."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in dict.fromkeys((*before, *after)):
-            name = part_path(path, str(key))
-            if key not in before:
-                yield name, ABSENT, value_text(after[key])
-            elif key not in after:
-                yield name, value_text(before[key]), ABSENT
-            else:
-                yield from field_changes(before[key], after[key], name)
-    elif isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)):
-        for place in range(max(len(before), len(after))):
-            name = f"{path}[{place}]"
-            if place >= len(before):
-                yield name, ABSENT, value_text(after[place])
-            elif place >= len(after):
-                yield name, value_text(before[place]), ABSENT
-            else:
-                yield from field_changes(before[place], after[place], name)
-    elif before != after or type(before) is not type(after):
-        yield path, value_text(before), value_text(after)
+    old, new = _parts(before), _parts(after)
+    if old is None or new is None or isinstance(before, dict) != isinstance(after, dict):
+        if before != after or type(before) is not type(after):
+            yield path, value_text(before), value_text(after)
+        return
+    for key in dict.fromkeys((*old, *new)):
+        name = part_path(path, str(key))
+        if key in old and key in new:
+            yield from field_changes(old[key], new[key], name)
+        else:
+            was, now = (value_text(one[key]) if key in one else ABSENT for one in (old, new))
+            yield name, was, now
+
+
+def _parts(value: Any) -> dict[Any, Any] | None:
+    """The parts of a function, record or sequence by their names; None of another value."""
+    if isinstance(value, (list, tuple)):
+        return dict(enumerate(value))
+    return value if isinstance(value, dict) else None
 
 
 def message_text(content: object) -> str:
