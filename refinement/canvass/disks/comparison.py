@@ -16,7 +16,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from codecs import BOM_UTF8
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -328,11 +328,10 @@ class Acknowledgement(Record, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgements:
-    """The acknowledged entries, each with its count and its first line."""
+    """The acknowledged entries, each with the numbers of its lines in the file."""
 
     file: str
-    entries: Mapping[Key, int]
-    lines: Mapping[Key, int]
+    lines: Mapping[Key, Sequence[int]]
 
 
 def read_acknowledgements(path: Path) -> Acknowledgements:
@@ -345,8 +344,7 @@ def read_acknowledgements(path: Path) -> Acknowledgements:
         module describes. The error names the line.
     """
     decoder = msgspec.json.Decoder(Acknowledgement)
-    entries: Counter[Key] = Counter()
-    lines: dict[Key, int] = {}
+    lines: defaultdict[Key, list[int]] = defaultdict(list)
     number = 0
     try:
         with (gzip.open if path.name.endswith(".gz") else open)(path, "rb") as file:
@@ -355,15 +353,14 @@ def read_acknowledgements(path: Path) -> Acknowledgements:
                 if text := (line.removeprefix(BOM_UTF8) if number == 1 else line).strip():
                     one = decoder.decode(text)
                     key = (one.cluster_session_id, one.timestamp, _word(one.payload))
-                    entries[key] += 1
-                    lines.setdefault(key, number)
+                    lines[key].append(number)
     except (EOFError, OSError, ValueError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         place = (number, f"line {number}: {reason}") if number else (-1, reason)
         raise DiskError(f"{path}", *place) from None
-    if not entries:
+    if not lines:
         raise DiskError(f"{path}", -1, "the file has no answer to a client")
-    return Acknowledgements(str(path), entries, lines)
+    return Acknowledgements(str(path), lines)
 
 
 def _word(payload: str | None) -> int | None:
@@ -379,19 +376,17 @@ class _Held:
         rows = session_messages(log, log.start, log.sound_end).tolist()
         self.start = log.start
         self.first_timestamp: int | None = rows[0][2] if rows else None
-        self.counts: Counter[Key] = Counter()
-        self.positions: dict[Key, int] = {}
+        self.positions: defaultdict[Key, list[int]] = defaultdict(list)
         for position, session, timestamp, _, word in rows:
             for key in ((session, timestamp, word), (session, timestamp, None)):
-                self.counts[key] += 1
-                self.positions.setdefault(key, position)
+                self.positions[key].append(position)
 
-    def may_have_purged(self, key: Key, positions: Sequence[int]) -> bool:
-        """Whether the log's purged part can hold an entry that others hold at ``positions``."""
+    def may_have_purged(self, key: Key, first: int | None) -> bool:
+        """Whether the log's purged part can hold an entry that a log first holds at ``first``."""
         if self.start == 0:
             return False
-        if positions:
-            return min(positions) < self.start
+        if first is not None:
+            return first < self.start
         return self.first_timestamp is None or key[1] <= self.first_timestamp
 
 
@@ -410,25 +405,26 @@ def check_acknowledgements(
     held = {i: _Held(log) for i, log in sorted(comparison.logs.items())}
     quorum, unknown = quorum_size(member_count), member_count - disk_count
     short: dict[tuple[int, ...], list[Key]] = {}
-    for key, count in given.entries.items():
-        positions = [one.positions[key] for one in held.values() if key in one.positions]
+    for key, lines in given.lines.items():
+        positions = {i: one.positions.get(key, []) for i, one in held.items()}
+        first = min((at[0] for at in positions.values() if at), default=None)
         there = [
             i
             for i, one in held.items()
-            if one.counts[key] >= count or one.may_have_purged(key, positions)
+            if len(positions[i]) >= len(lines) or one.may_have_purged(key, first)
         ]
         if len(there) < quorum:
             short.setdefault(tuple(there), []).append(key)
     found = []
     for members, keys in sorted(short.items()):
-        keys.sort(key=lambda key: given.lines[key])
-        first, number = keys[0], sum(given.entries[key] for key in keys)
+        keys.sort(key=lambda key: given.lines[key][0])
+        line, number = given.lines[keys[0]][0], sum(len(given.lines[key]) for key in keys)
         where = f"on {member_names(members)} only" if members else "on no disk"
         entries = "entry is" if number == 1 else "entries are"
         text = (
-            f"{number:,} acknowledged {entries} {where} (the first: session {first[0]}, "
-            f"timestamp {first[1]})"
+            f"{number:,} acknowledged {entries} {where} (the first: session {keys[0][0]}, "
+            f"timestamp {keys[0][1]})"
         )
         kind, consequence = _loss(len(members), unknown, quorum)
-        found.append(Finding(kind, ALL_MEMBERS, given.file, given.lines[first], text, consequence))
+        found.append(Finding(kind, ALL_MEMBERS, given.file, line, text, consequence))
     return found

@@ -140,10 +140,6 @@ class Explorer:
         world.settle(going, standing=self.member_ids.index(candidate), rounds=ROUNDS)
         return world
 
-    def leads(self, world: World, member: int) -> bool:
-        """Whether a member has won and opened its term."""
-        return is_closed(world.members[self.member_ids.index(member)], Role.LEADER)
-
     def quorums(self) -> Iterator[tuple[int, ...]]:
         """The sets of members to start, small ones first."""
         there, size = self.startable, quorum_size(len(self.member_ids))
@@ -153,27 +149,30 @@ class Explorer:
         for count in sizes:
             yield from combinations(there, count)
 
-    def newer(self, member: int, candidate: int) -> bool:
-        """Whether a member refuses its vote because its log is newer."""
-        return self._log(member) > self._log(candidate)
-
     def _log(self, member: int) -> tuple[int, int]:
         disk = self.disks.get(member)
         return (NULL_VALUE, 0) if disk is None else (disk.log_term, disk.end)
 
-    def refusal(self, members: Sequence[int], candidate: int, world: World | None = None) -> str:
-        """The reason why a candidate does not win among ``members``."""
+    def election(self, members: Sequence[int], candidate: int) -> tuple[str, World | None]:
+        """The reason why a candidate does not lead some members, or empty; and the members' states.
+
+        If the logs are long, no election is simulated: a candidate wins if no log is newer.
+        """
+        k = self.member_ids.index(candidate)
+        world = None if self.is_long else self.play(members, candidate)
+        if world is not None and is_closed(world.members[k], Role.LEADER):
+            return self._unreadable(members, candidate, world), world
+        own_term, own_end = self._log(candidate)
         for i in members:
-            if self.newer(i, candidate):
-                term, end = self._log(i)
-                own_term, own_end = self._log(candidate)
+            term, end = self._log(i)
+            if (term, end) > (own_term, own_end):
                 return (
                     f"member {i} refuses: its log ends at {end} of term {term}, the candidate's "
                     f"at {own_end} of term {own_term}"
-                )
-        assert world is not None, "no member refuses, and the candidate has not won"
-        states = reasons(world.members)[1 + self.member_ids.index(candidate)]
-        return states.partition(": ")[2]
+                ), world
+        if world is None:
+            return "", None
+        return reasons(world.members)[1 + k].partition(": ")[2], world
 
     def outlook(self) -> Outlook:
         """Find who can lead, and who can never join."""
@@ -212,17 +211,12 @@ class Explorer:
         worlds: dict[int, World] = {}
         for members in self.quorums():
             for candidate in members:
-                if self.is_long:
-                    self._compare_only(members, candidate, wins, refused)
+                why, world = self.election(members, candidate)
+                if why:
+                    refused[candidate][", ".join(map(str, members))] = why
                     continue
-                world = self.play(members, candidate)
-                with_ = ", ".join(map(str, members))
-                if not self.leads(world, candidate):
-                    refused[candidate][with_] = self.refusal(members, candidate, world)
-                elif why := self._unreadable(members, candidate, world):
-                    refused[candidate][with_] = why
-                else:
-                    wins[candidate].append(list(members))
+                wins[candidate].append(list(members))
+                if world is not None:
                     worlds[candidate] = world
         return [
             Leadership(
@@ -276,19 +270,6 @@ class Explorer:
         file, offset = log.place(ends)
         return f"its replay ends at the damage at {ends} ({file}:{offset})"
 
-    def _compare_only(
-        self,
-        members: Sequence[int],
-        candidate: int,
-        wins: dict[int, list[list[int]]],
-        refused: dict[int, dict[str, str]],
-    ) -> None:
-        """Decide by the logs alone: a candidate wins if no member has a newer log."""
-        if any(self.newer(i, candidate) for i in members):
-            refused[candidate][", ".join(map(str, members))] = self.refusal(members, candidate)
-        else:
-            wins[candidate].append(list(members))
-
     def _join(self, leader: int, world: World) -> dict[int, str]:
         """Start all other members. Return the members that do not join, with the reason."""
         there = [self.member_ids.index(i) for i in self.startable]
@@ -312,10 +293,8 @@ class Explorer:
 
     def _cannot_follow(self, member: int, leader: int, log: Log) -> str:
         """The reason, from outside the model, why a member cannot follow a leader, or empty."""
-        disk, source = (
-            self.disks.get(member),
-            self.disks[leader].log if leader in self.disks else None,
-        )
+        disk = self.disks.get(member)
+        source = self.disks[leader].log if leader in self.disks else None
         own = 0 if disk is None else disk.end
         if disk is not None and leader in self.comparison.logs and member in self.comparison.logs:
             own = min(own, self.comparison.agreement(leader, member))
@@ -351,13 +330,9 @@ class Explorer:
             agreed = self.comparison.agreement(leader, i) if leader in self.comparison.logs else 0
             agreed = min(agreed, disk.end)
             if agreed < disk.end:
-                yield Truncation(
-                    i,
-                    agreed,
-                    disk.end,
-                    min(self._committed(i, proofs), disk.end),
-                    self._possible(i, agreed, disk.end),
-                )
+                committed = min(self._committed(i, proofs), disk.end)
+                possible = self._possible(i, agreed, disk.end)
+                yield Truncation(i, agreed, disk.end, committed, possible)
 
     def _committed(self, member: int, proofs: Sequence[Proof]) -> int:
         """The position up to which a proof shows that a member's log was committed."""
