@@ -426,6 +426,8 @@ def state_changes(before: Member, after: Member) -> tuple[FieldChange, ...]:
 
 _ID: Final = MESSAGE_INDEX["id"]
 _PEER: Final = MESSAGE_INDEX["peer"]
+_UNSENT: Final[tuple[int | None, int]] = (None, NONE)
+"""The sending row and the receiver of a message that no event sends."""
 
 
 class RunLanes:
@@ -453,16 +455,20 @@ class RunLanes:
         sent: list[int] = columns.sends[:, _ID].tolist()
         sends = [sent[a:b] for a, b in pairwise(offsets)]
         steps = columns.step
-        self._whole = [
-            end > start and int(steps[start]) == 0 and int(steps[end - 1]) == end - start - 1
-            for start, end in pairwise(self._starts)
-        ]
+        # The members whose streams begin at step 0 and have no gap.
+        self._whole = {
+            lane
+            for lane, (start, end) in enumerate(pairwise(self._starts))
+            if end > start and int(steps[start]) == 0 and int(steps[end - 1]) == end - start - 1
+        }
         wanted = [None if one == NONE else one for one in self._received]
         self.rows = causal_order(self._starts, columns.time_ns.tolist(), wanted, sends)
         self.place = [0] * len(self.rows)
         for place, row in enumerate(self.rows):
             self.place[row] = place
-        self._sender = {one: row for row, sending in enumerate(sends) for one in sending}
+        peers: list[int] = columns.sends[:, _PEER].tolist()
+        sending = [row for row, (a, b) in enumerate(pairwise(offsets)) for _ in range(a, b)]
+        self._sender = dict(zip(sent, zip(sending, peers, strict=True), strict=True))
         self._receiver: dict[int, int] = {}
         for row, one in enumerate(self._received):
             if one != NONE:
@@ -475,14 +481,6 @@ class RunLanes:
         start, end = self._starts[member], self._starts[member + 1]
         row = start + int(np.searchsorted(self.columns.step[start:end], step))
         return row if row < end and int(self.columns.step[row]) == step else None
-
-    def _is_whole(self, member: int) -> bool:
-        """Tell whether a stream begins at step 0 and has no gap."""
-        return 0 <= member < len(self._whole) and self._whole[member]
-
-    def sender_of(self, row: int) -> int | None:
-        """Give the row of the event that sent the message that an event receives, or None."""
-        return self._sender.get(self._received[row])
 
     def leading_to(self, row: int, count: int) -> list[int]:
         """Give the rows of the last ``count`` causes of an event, and its own row, in order."""
@@ -501,7 +499,7 @@ class RunLanes:
 
     def _causes(self, row: int) -> list[int]:
         before = int(self.columns.predecessor[row])
-        sender = self.sender_of(row)
+        sender, _ = self._sender.get(self._received[row], _UNSENT)
         return [one for one in (before, sender) if one is not None and one >= 0]
 
     def diagram(
@@ -593,29 +591,18 @@ class RunLanes:
             receiver = self._receiver.get(int(self.columns.sends[first + place, _ID]))
             if receiver is not None and int(self.columns.member[receiver]) != send.to:
                 receiver = None
-            fate = Fate.LOST if receiver is None and self._is_whole(send.to) else Fate.DELIVERED
+            fate = Fate.LOST if receiver is None and send.to in self._whole else Fate.DELIVERED
             taken = None if receiver is None else number.get(receiver)
             draw(send.message, member, send.to, sent=number[row], received=taken, fate=fate)
         given = event.input
-        sender = self.sender_of(row)
+        sender, to = self._sender.get(self._received[row], _UNSENT)
         again = self._receiver.get(self._received[row]) != row
-        is_sent = sender in number and self._goes_to(sender, self._received[row]) == member
-        is_sent &= not again
+        is_sent = sender in number and to == member and not again
         if given.message is not None and not is_sent:
-            unsent = again or (sender is None and self._is_whole(given.from_))
+            unsent = again or (sender is None and given.from_ in self._whole)
             fate = Fate.UNSENT if unsent else Fate.DELIVERED
             draw(given.message, given.from_, member, received=number[row], fate=fate)
         return found
-
-    def _goes_to(self, row: int | None, identity: int) -> int:
-        """Give the receiver of the message ``identity`` in the sends of an event."""
-        if row is None:
-            return NONE
-        start, end = (int(self.columns.send_offsets[row + k]) for k in (0, 1))
-        for send in self.columns.sends[start:end].tolist():
-            if send[_ID] == identity:
-                return int(send[_PEER])
-        return NONE
 
 
 def _given(event: Event) -> str:
