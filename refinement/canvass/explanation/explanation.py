@@ -233,8 +233,8 @@ def _find_positions(timeline: Timeline) -> Iterator[Sentence]:
         last[who] = position, one.evidence(index)
     most, first = max(((position, -who) for who, (position, _) in last.items()), default=(0, 0))
     for who, (position, line) in sorted(last.items(), key=lambda item: item[0]):
-        text = f"Member {who} was last seen at {position}"
-        text += f", {most - position:,} behind member {-first}" if position < most else ""
+        text, behind = f"Member {who} was last seen at {position}", most - position
+        text += f", {behind:,} behind member {-first}" if behind else ""
         yield Sentence(f"{text}.", (line,))
 
 
