@@ -11,7 +11,8 @@ only if its canonical form is: the image under
 3. the *renaming* of positions (0 and -1 fixed) and of terms (-1 fixed, a gap of one stays one, a
    larger one becomes two) to the smallest numbers in the same order;
 4. the *permutation* that makes the member 0, and orders its peers by the fields of the step that
-   are about each. Sends are in the order of their receivers.
+   are about each. Sends are in the order of their receivers. A message that names a third member
+   decides no order: no allowed step sends one.
 
 A form is a list of cells: the frame, whether another member is the appointed leader and the action
 asks for that, the cells of input and message, of the states before and after, and of the sends. Its
@@ -423,40 +424,6 @@ def scratch(size: int) -> Any:
 
 
 @compiled
-def messages_to_others(
-    member: int,
-    peer: int,
-    send_count: int,
-    receivers: Any,
-    send_start: Any,
-    values: Any,
-    kinds: Any,
-    cells: Any,
-) -> Any:
-    """Hash the messages that name a peer and go to another; no allowed step sends one.
-
-    It is the sum over the messages, which does not depend on their order; 0 if there is none.
-    ``cells`` has room for one message.
-    """
-    total = np.uint64(0)
-    for k in range(send_count):
-        to = receivers[k]
-        start, end = send_start[k], send_start[k + 1]
-        named = False
-        for c in range(start, end):
-            named |= kinds[c] == _MEMBER and values[c] == peer
-        if named and to != peer:
-            cells[0] = mention(member, peer, to)
-            for c in range(start, end):
-                value = values[c]
-                cells[c - start + 1] = (
-                    mention(member, peer, value) if kinds[c] == _MEMBER else value
-                )
-            total += np.uint64(hashed(seeds(), cells, 0, end - start + 1)[0])
-    return np.int64(total)
-
-
-@compiled
 def regime_of(newer_of: Any, leader_states: Any, action: int, before: Any, message: Any) -> int:
     """Give the `Regime` of a step: the case of the operators that it falls into."""
     if action == _RESTART or before[_MODULE_STATE] != 0:
@@ -503,7 +470,6 @@ def canonicalise(  # noqa: C901  (see the module)
     kept_after = scratch(log_capacity)
     send_start = scratch(send_capacity + 1)
     receivers = scratch(send_capacity)
-    one_message = scratch(_MESSAGE + 1)
     single_start = scratch(3)
     record_start = scratch(2)
     record_width = scratch(2)
@@ -678,7 +644,6 @@ def canonicalise(  # noqa: C901  (see the module)
                             n += 1
                 values[count_at] = entries
         single_start[2] = n
-        names_others = False
         for k in range(send_count):
             send = sends[first_send + k]
             peer = send[_PEER]
@@ -696,7 +661,6 @@ def canonicalise(  # noqa: C901  (see the module)
                 values[n] = send[column]
                 kinds[n] = message_kinds[column]
                 bad |= impossible(kinds[n], values[n], -1, members)
-                names_others |= kinds[n] == _MEMBER and values[n] not in (-1, member, peer)
                 n += 1
         send_start[send_count] = n
         if bad:
@@ -754,13 +718,6 @@ def canonicalise(  # noqa: C901  (see the module)
                             value = mention(member, peer, value)
                         hash_input[size] = value
                         size += 1
-            if names_others:
-                total = messages_to_others(
-                    member, peer, send_count, receivers, send_start, values, kinds, one_message
-                )
-                if total:
-                    hash_input[size] = int(total)
-                    size += 1
             hashes[peer] = hashed(seeds(), hash_input, 0, size)[0]
         sort_peers(member, members, hashes, order, place)
 
