@@ -17,7 +17,7 @@ import hashlib
 import os
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -200,7 +200,6 @@ class AnswerFile:
         batch = np.ascontiguousarray(keys, "<u8").tobytes(), codes.astype(np.uint8).tobytes()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._exists()
             with closing(self._open("rwc")) as file, file:
                 file.execute(_TABLE)
                 file.execute("INSERT INTO answers VALUES (?, ?, ?)", (*batch, self._digest(*batch)))
@@ -215,10 +214,8 @@ class AnswerFile:
         DamagedAnswers
             If the file is not a file of answers, is damaged or in use, or its answers belong to
             another spec.
-        OSError
-            If it is no regular file.
         """
-        if not self._exists():
+        if not self.path.is_file():
             return NO_ANSWERS
         try:
             with closing(self._open("rw")) as file:
@@ -235,13 +232,6 @@ class AnswerFile:
         keys = np.frombuffer(b"".join(row[0] for row in rows), "<u8").reshape(-1, 2)
         codes = np.frombuffer(b"".join(row[1] for row in rows), np.uint8)
         return KeyTable.build(keys.astype(np.uint64), codes.astype(np.int64))
-
-    def _exists(self) -> bool:
-        if self.path.is_file():
-            return True
-        if self.path.exists():  # To open a FIFO would never end.
-            raise OSError("it is no regular file")
-        return False
 
     def _open(self, mode: str) -> sqlite3.Connection:
         """Open the file; mode ``rw`` reads it, too, if it cannot be written."""
@@ -384,12 +374,6 @@ class StepLookup:
         if questions:
             self.remember(_keys(questions), out)
         return out
-
-    def refused(self, keys: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-        """Give those of some keys that are known to be refused."""
-        listed = list(keys)
-        codes = self.answers.look_up(np.array(listed, dtype=np.uint64).reshape(-1, 2))
-        return {listed[place] for place in np.flatnonzero(codes == REFUSED).tolist()}
 
     @property
     def _file(self) -> AnswerFile | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -96,16 +95,6 @@ def test_answers_of_another_spec_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(DamagedAnswers):
         AnswerFile(path, SPEC).checked()
-
-
-def test_a_fifo_is_neither_read_nor_written(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "answers")
-    file = AnswerFile(tmp_path / "answers", SPEC)
-
-    with pytest.warns(AnswersWarning, match="no regular file"):
-        assert codes_of(file) == [-1] * 20
-    with pytest.warns(AnswersWarning, match="--no-cache"):
-        file.add(KEYS, CODES)
 
 
 def test_a_folder_that_cannot_be_made_costs_only_the_file(tmp_path: Path) -> None:
