@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import random
@@ -12,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -38,7 +36,7 @@ from canvass.traces.run import Corpus
 from support import corruptions
 from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
-from support.corruptions import corrupted, read_streams, write_streams
+from support.corruptions import corrupted, read_streams
 from support.examples import examples
 from support.random_spoils import began_earlier, term_begins_nowhere, term_begins_unseen
 
@@ -467,88 +465,6 @@ def test_exit_code_nothing_checked_is_no_pass() -> None:
     assert exit_code([Verdict.DIVERGES, Verdict.INCOMPLETE]) == 1
     assert exit_code([Verdict.DIVERGES, Verdict.MALFORMED]) == 1
     assert exit_code([Verdict.INCOMPLETE, Verdict.MALFORMED]) == 2
-
-
-# --- what a verdict does not depend on ------------------------------------------------------------
-
-
-def essence(verdict: RunVerdict) -> object:
-    return msgspec.structs.replace(verdict, path="", facts=())
-
-
-@pytest.fixture(scope="module")
-def mixed(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A good run, and corrupted ones."""
-    root = tmp_path_factory.mktemp("mixed")
-    changes = [corruptions.commit_too_far, corruptions.message_overtaken, corruptions.send_removed]
-    return [good_run] + [corrupted(good_run, root / change.__name__, change) for change in changes]
-
-
-@pytest.fixture(scope="module")
-def plain(mixed: list[Path]) -> list[object]:
-    """The essence of the verdict on each of them."""
-    return [essence(check_run(path, LOOKUP)) for path in mixed]
-
-
-@given(skews=st.lists(st.integers(-(2**60), 2**60), min_size=3, max_size=3))
-@examples(10)
-def test_check_clocks_do_not_matter(
-    mixed: list[Path],
-    plain: list[object],
-    tmp_path_factory: pytest.TempPathFactory,
-    skews: list[int],
-) -> None:
-    for path, expected in zip(mixed, plain, strict=True):
-        folder = tmp_path_factory.mktemp("skewed") / "run"
-        shutil.copytree(path, folder)
-        streams = read_streams(folder)
-        for member, lines in streams.items():
-            for line in lines:
-                line["timeNs"] = line["timeNs"] + skews[member]
-        write_streams(folder, streams)
-
-        assert essence(check_run(folder, LOOKUP)) == expected
-
-
-def test_check_compression_does_not_matter(
-    mixed: list[Path], plain: list[object], tmp_path: Path
-) -> None:
-    for number, path in enumerate(mixed):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        shutil.copy(path / "run.json", folder)
-        for stream in path.glob("member-*"):
-            (folder / f"{stream.name}.gz").write_bytes(gzip.compress(stream.read_bytes()))
-
-        assert essence(check_run(folder, LOOKUP)) == plain[number]
-
-
-@pytest.mark.parametrize("row_group", [50, 301, 100_000])
-def test_check_parquet_and_where_it_is_split_do_not_matter(
-    row_group: int, mixed: list[Path], plain: list[object], tmp_path: Path
-) -> None:
-    for number, path in enumerate(mixed):
-        folder = tmp_path / str(number)
-        write_dataset(Corpus(path), folder, events_per_row_group=row_group)
-
-        (found,) = check_corpus([folder], LOOKUP).runs
-
-        assert essence(found) == plain[number]
-
-
-def test_check_what_is_checked_with_it_does_not_matter(mixed: list[Path], tmp_path: Path) -> None:
-    lookup = core_lookup()
-    alone = []
-    for number, path in enumerate(mixed):
-        folder = tmp_path / f"{number}"
-        shutil.copytree(path, folder)
-        header = json.loads((folder / "run.json").read_text())
-        (folder / "run.json").write_text(json.dumps(header | {"runId": f"run-{number}"}))
-        alone.append(essence(check_run(folder, lookup)))
-
-    together = [essence(run) for run in check_corpus([tmp_path], lookup).runs]
-
-    assert together == alone
 
 
 def test_check_answers_are_kept(good_run: Path, tmp_path: Path) -> None:

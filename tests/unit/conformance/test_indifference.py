@@ -101,7 +101,8 @@ def test_verdict_clocks_compression_and_format_do_not_matter(
     where = folder
     if data.draw(st.booleans(), label="Parquet"):
         where = folder.parent / "set"
-        write_dataset(Corpus(folder), where)
+        rows = data.draw(st.integers(20, 700), label="events in a row group")
+        write_dataset(Corpus(folder), where, events_per_row_group=rows)
 
     with pytest.MonkeyPatch.context() as patch:
         size = data.draw(st.integers(20, 700), label="events in a batch")
@@ -130,6 +131,20 @@ def test_verdict_it_does_not_matter_where_streams_are_split(
     (found,) = checker.findings().runs
 
     assert essence(found.verdict) == plain[number]
+
+
+def test_verdict_it_does_not_matter_what_is_checked_with_a_run(
+    runs: list[Path], tmp_path: Path
+) -> None:
+    lookup, alone = core_lookup(), list[object]()
+    for number, run in enumerate(runs):
+        folder = tmp_path / f"{number}"
+        shutil.copytree(run, folder)
+        header = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps(header | {"runId": f"run-{number}"}))
+        alone.append(essence(check_run(folder, lookup)))
+
+    assert [essence(run) for run in check_corpus([tmp_path], lookup).runs] == alone
 
 
 def test_verdict_what_is_compared_is_not_all_the_same(
