@@ -87,12 +87,10 @@ def _parts(members: int, run_id: str) -> tuple[Run, list[tuple[EventColumns, int
             for _ in range(4):
                 marks.append([recorder.member(i)._step for i in range(members)])
                 cluster.period(leader)
-        streams = []
-        opened = RunFolder(folder)
-        for member in range(members):
-            batches = [batch for batch, _ in opened.sourced_columns(member)]
-            assert len(batches) == 1
-            streams.append((batches[0], marks[2][member], marks[3][member]))
+        streams: list[tuple[EventColumns, int, int]] = []
+        batches = list(RunFolder(folder).columns())
+        assert len(batches) == members
+        streams += zip(batches, marks[2], marks[3], strict=True)
     return run, streams
 
 

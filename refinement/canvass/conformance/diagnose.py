@@ -215,10 +215,11 @@ class RunColumns:
         return int(np.flatnonzero((columns.member == member) & (columns.step == step))[0])
 
     def events(self) -> dict[int, list[Event]]:
-        """Give the events of each member, without their sources."""
+        """Give the events of each member."""
         columns, found = self.columns, dict[int, list[Event]]()
         for row, member in enumerate(columns.member.tolist()):
-            found.setdefault(member, []).append(columns.event(row))
+            source = columns.sources[row] if columns.sources else None
+            found.setdefault(member, []).append(replace(columns.event(row), source=source))
         return found
 
     def step(self, row: int) -> Step:

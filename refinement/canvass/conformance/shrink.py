@@ -64,7 +64,6 @@ class Shrunk:
 
 def shrink(
     loaded: RunColumns,
-    streams: Streams,
     found: RunVerdict,
     lookup: StepLookup,
     on_progress: Callable[[int], object] = lambda _: None,
@@ -73,8 +72,8 @@ def shrink(
 
     Parameters
     ----------
-    loaded, streams
-        The run: in columns, and the events of each member.
+    loaded
+        The run.
     found
         The verdict on it.
     lookup
@@ -89,6 +88,7 @@ def shrink(
     """
     if not found.divergences:
         raise NothingToShrink(f"the run is {found.verdict.value}: it does not diverge")
+    streams = loaded.events()
     search = _Search(loaded.run, streams, found, lookup, on_progress)
     search.cut_after(loaded)
     size = -1

@@ -15,7 +15,7 @@ interval fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +28,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.findings import Choice, TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import EventColumns, Ints, join
-from canvass.traces.schema import INPUT_INDEX, MESSAGE_INDEX, STATE_ENUMS, STATE_INDEX, Run, Source
+from canvass.traces.schema import INPUT_INDEX, MESSAGE_INDEX, STATE_ENUMS, STATE_INDEX, Run
 from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS, timeouts_of
 
 Flags = NDArray[np.bool_]
@@ -70,12 +70,11 @@ _LEADS: Final = (
 class _Stream:
     """The events of one member in order, with the line that each was imported from, if any."""
 
-    def __init__(
-        self, columns: EventColumns, sources: Sequence[Source | None], *, imported: bool
-    ) -> None:
+    def __init__(self, columns: EventColumns, *, imported: bool) -> None:
         self._columns = columns
         self.step, self.action = columns.step, columns.action
         self.continues = columns.predecessor >= 0
+        sources = columns.sources or [None] * len(columns)
         self.shown = np.array([source is not None for source in sources], dtype=np.bool_)
         self.why = [source.reason if source else "" for source in sources]
         self.earliest, self.latest = columns.time_ns, columns.time_ns
@@ -272,42 +271,40 @@ class RunTiming:
     def __init__(self, run: Run) -> None:
         self._rules, self._timeouts = run.rules, timeouts_of(run)
         self._imported = run.is_imported
-        self._member = -1
-        self._parts, self._sources = list[EventColumns](), list[Source | None]()
+        self._parts = list[EventColumns]()
         self._first: dict[tuple[str, int, Action, str], TimingWarning] = {}
         self._choices: dict[str, list[int]] = {}
 
-    def take(
-        self, member: int, columns: EventColumns, sources: Sequence[Source | None] | None
-    ) -> None:
+    def take(self, columns: EventColumns) -> None:
         """Take the next events of a member, before any event of the next member."""
-        if member != self._member:
+        if self._parts and self._parts[0].member[0] != columns.member[0]:
             self.end()
-        self._member = member
         self._parts.append(columns)
-        self._sources += sources or [None] * len(columns)
 
     def end(self) -> None:
         """Check the events of a member: it has no more."""
         if not self._parts:
             return
-        rows = _Stream(join(self._parts), self._sources, imported=self._imported)
-        self._parts, self._sources = [], []
+        rows = _Stream(columns := join(self._parts), imported=self._imported)
+        self._parts = []
         self._count(rows)
         times = _MemberTimes(self._rules, self._timeouts, self._imported, rows)
         for rule, setting, row, text in times.check():
-            self._warn(rule, setting, int(rows.step[row]), ACTIONS[rows.action[row]], text)
+            self._warn(rule, setting, columns, row, text)
 
-    def _warn(self, rule: TimingRule, setting: str, step: int, action: Action, text: str) -> None:
-        key = rule.value, self._member, action, setting
+    def _warn(
+        self, rule: TimingRule, setting: str, columns: EventColumns, row: int, text: str
+    ) -> None:
+        member, action = int(columns.member[row]), ACTIONS[int(columns.action[row])]
+        key = rule.value, member, action, setting
         first = self._first.get(key)
         if first is not None:
             self._first[key] = replace(first, count=first.count + 1)
             return
         self._first[key] = TimingWarning(
             rule=rule,
-            member=self._member,
-            step=step,
+            member=member,
+            step=int(columns.step[row]),
             action=action.value,
             text=text,
             setting=setting,

@@ -144,12 +144,11 @@ class UnitChecker:
         self._checker.begin(str(path), {run.run_id: RunEntry(run)})
         try:
             timing = RunTiming(run) if self._is_timed else None
-            for member in folder.streams:
-                for columns, sources in folder.sourced_columns(member):
-                    self._checker.take(columns)
-                    self._on_batch(len(columns))
-                    if timing is not None:
-                        timing.take(member, columns, sources)
+            for columns in folder.columns():
+                self._checker.take(columns)
+                self._on_batch(len(columns))
+                if timing is not None:
+                    timing.take(columns)
             if timing is not None:
                 timing.end()
                 self._timings[str(path)] = timing

@@ -24,6 +24,7 @@ import re
 import tempfile
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -162,7 +163,7 @@ class EventsReader(UnitReader):
         absent = set(file.runs)
         for read, columns in file.read():
             if not read.schema.equals(arrow_schema(self._member_count)):
-                read = to_table(columns, file.sources(read))
+                read = to_table(replace(columns, sources=file.sources(read)))
             table = _with_facts(read, file.runs)
             absent -= set(table["run"].unique().to_pylist())
             yield table

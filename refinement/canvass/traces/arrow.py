@@ -150,16 +150,8 @@ def _source_array(sources: Sequence[Source | None]) -> Any:
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=absent)
 
 
-def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = None) -> Any:
-    """Return events in columns as a `pyarrow.Table`.
-
-    Parameters
-    ----------
-    columns
-        The events.
-    sources
-        The source of each event, if any of them has one.
-    """
+def to_table(columns: EventColumns) -> Any:
+    """Return events in columns as a `pyarrow.Table`."""
     arrays = [
         _coded(columns.run, columns.runs),
         pa.array(columns.member),
@@ -176,7 +168,7 @@ def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = No
             _list(getattr(columns, offsets), getattr(columns, cells), names)
             for _, offsets, cells, names in _LISTS
         ),
-        _source_array(sources or [None] * len(columns)),
+        _source_array(columns.sources or [None] * len(columns)),
     ]
     return pa.Table.from_arrays(arrays, schema=arrow_schema(columns.member_count))
 
@@ -273,32 +265,25 @@ def _need_no_null(array: Any, name: str) -> None:
 
 def _numbers(array: Any, column: str, name: str) -> Any:
     """Return the cells of a flat array; ``name`` names the array in errors."""
-    if name != "message_type":
-        _need_no_null(array, name)
-    names = _NAMES.get(column)
-    if names is not None:
-        return _codes(_encoded(array, name), names, name)
-    if pa.types.is_boolean(array.type):
-        return array.to_numpy(zero_copy_only=False)
-    try:
-        cells = array.cast(_INT).to_numpy(zero_copy_only=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        reason = f"{name}: {array.type} is no {_INT}: {str(error).splitlines()[0]}"
-        raise ColumnError(Code.BAD_SCHEMA, reason) from None
+    array = _cast(array, column, name)
+    if column in _NAMES:
+        return _codes(array, _NAMES[column], name)
+    cells = array.to_numpy()
     if column in FLAG_COLUMNS and ((cells < 0) | (cells > 1)).any():
         raise ColumnError(Code.BAD_SCHEMA, f"{name}: a number that is neither 0 nor 1")
     return cells
 
 
-def _encoded(array: Any, name: str) -> Any:
-    """Return an array of texts as one with a dictionary."""
-    if pa.types.is_dictionary(array.type):
-        return array
-    if pa.types.is_null(array.type):
-        array = array.cast(_TEXT.value_type)
-    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-        raise ColumnError(Code.BAD_SCHEMA, f"{name}: {array.type} is no {_TEXT}")
-    return array.dictionary_encode()
+def _cast(array: Any, column: str, name: str) -> Any:
+    """Return a flat array as texts with a dictionary, or as numbers; flags are 0 and 1."""
+    wanted = _TEXT if column == "run" or column in _NAMES else _INT
+    if name != "message_type":
+        _need_no_null(array, name)
+    try:
+        return array.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        reason = f"{name}: {array.type} is no {wanted}: {str(error).splitlines()[0]}"
+        raise ColumnError(Code.BAD_SCHEMA, reason) from None
 
 
 def _codes(array: Any, names: Sequence[str], what: str) -> Ints:
@@ -339,12 +324,11 @@ def from_table(table: Any) -> EventColumns:
     """
     member_count = member_count_of(table.schema)
     flat = _Table(table)
-    _need_no_null(flat.column("run"), "run")
-    runs, run = _in_order_of_rows(_encoded(flat.column("run"), "run"))
+    runs, run = _in_order_of_rows(_cast(flat.column("run"), "run", "run"))
     inputs, message, state, *records = (
         flat.block(prefix, names) for prefix, names in _flat(member_count)
     )
-    lists = {}
+    lists: dict[str, Any] = {}
     for name, offsets, cells, names in _LISTS:
         lists[offsets], lists[cells] = flat.lists(name, names)
     return EventColumns(

@@ -30,7 +30,8 @@ there are three cases: steps are missing, the stream begins, or the stream conti
 before. The state before a step is the state after the previous step. The state before a ``Restart``
 is the persistent part of the state that the restart recorded.
 
-`Event.source` is left out, because no verdict reads it. It stays in NDJSON and Parquet.
+``sources`` has the `Source` of each event, or is None. `canvass.traces.arrow.from_table` leaves the
+sources in the table, because no verdict reads them.
 """
 
 from __future__ import annotations
@@ -50,7 +51,6 @@ from numpy.typing import NDArray
 from canvass.cluster.member import Member, MemberRecord, TermEntry
 from canvass.cluster.messages import MESSAGE_TYPES, Message, Vote
 from canvass.traces.actions import ACTIONS
-from canvass.traces.ndjson import EventReader
 from canvass.traces.schema import (
     CHECKSUM_COLUMNS,
     FLAG_COLUMNS,
@@ -99,6 +99,7 @@ class EventColumns:
     sends: Ints
     checksum_offsets: Ints
     checksums: Ints
+    sources: Sequence[Source | None] | None = None
 
     def __len__(self) -> int:
         """Count the events."""
@@ -113,7 +114,27 @@ class EventColumns:
 
     def event(self, row: int) -> Event:
         """Return a row as an event, without its source."""
-        return _event(self, row)
+        received = self.message[row]
+        facts = fields_of(INPUT_COLUMNS, self.inputs[row])
+        if received[0] != NONE:
+            facts["message"] = message_of(received)
+            facts["from_"], facts["id"] = int(received[1]), message_id_text(int(received[2]))
+        ids = _slice(self.sends, self.send_offsets, row)[:, MESSAGE_INDEX["id"]].tolist()
+        return Event(
+            step=int(self.step[row]),
+            time_ns=int(self.time_ns[row]),
+            action=ACTIONS[int(self.action[row])],
+            input=Input(**facts),
+            sends=tuple(
+                Send(to, message_id_text(number), sent)
+                for number, (to, sent) in zip(ids, sends_at(self, row), strict=True)
+            ),
+            state=state_at(self, row),
+            log_checksums=tuple(
+                LogChecksum(int(position), f"{int(checksum) & 0xFFFFFFFFFFFFFFFF:016x}")
+                for position, checksum in _slice(self.checksums, self.checksum_offsets, row)
+            ),
+        )
 
     def rows(self, start: int, end: int) -> EventColumns:
         """Return consecutive rows, all of one run, as columns of their own."""
@@ -123,7 +144,9 @@ class EventColumns:
             cells[offsets] = own - own[0]
             cells[values] = getattr(self, values)[int(own[0]) : int(own[-1])]
         runs = (self.runs[int(self.run[start])],)
-        return EventColumns(self.member_count, runs, np.zeros(end - start, np.int64), **cells)
+        sources = self.sources and self.sources[start:end]
+        run = np.zeros(end - start, np.int64)
+        return EventColumns(self.member_count, runs, run, sources=sources, **cells)
 
     def last(self) -> EventColumns:
         """Return the last row as columns of their own, which do not keep the others in memory."""
@@ -175,7 +198,10 @@ def join(parts: Sequence[EventColumns]) -> EventColumns:
     for offsets in _LISTS.values():
         counts = [np.diff(getattr(part, offsets)) for part in parts]
         cells[offsets] = offsets_of(np.concatenate(counts))
-    return EventColumns(parts[0].member_count, (*ids,), np.concatenate([*numbers]), **cells)
+    run = np.concatenate([*numbers])
+    sources = [*chain.from_iterable(part.sources or [None] * len(part) for part in parts)]
+    known = sources if any(sources) else None
+    return EventColumns(parts[0].member_count, (*ids,), run, sources=known, **cells)
 
 
 _VALUES: Final[dict[str, Callable[[int], Any]]] = {
@@ -195,20 +221,15 @@ def fields_of(columns: Sequence[str], cells: Sequence[int] | Ints) -> dict[str, 
     }
 
 
-def message_from(code: int, fields: Iterable[int]) -> Message:
-    """Return the message with a type code and field values in the order of the fields."""
-    values: list[Any] = list(fields)
-    if MESSAGE_TYPES[code] is Vote:
-        values[-1] = bool(values[-1])
-    return MESSAGE_TYPES[code](*values)
-
-
 def message_of(cells: Sequence[int] | Ints) -> Message | None:
     """Return the message of a row of `MESSAGE_COLUMNS`; None for a row without a message."""
     code = int(cells[0])
     if code == NONE:
         return None
-    return message_from(code, (int(cells[place]) for place in MESSAGE_PLACES[code]))
+    values: list[Any] = [int(cells[place]) for place in MESSAGE_PLACES[code]]
+    if MESSAGE_TYPES[code] is Vote:
+        values[-1] = bool(values[-1])
+    return MESSAGE_TYPES[code](*values)
 
 
 def member_of(
@@ -243,30 +264,6 @@ def sends_at(arrays: Any, row: int) -> tuple[tuple[int, Message], ...]:
 def _slice(flat: Ints, offsets: Ints, row: int) -> Ints:
     part: Ints = flat[int(offsets[row]) : int(offsets[row + 1])]
     return part
-
-
-def _event(columns: EventColumns, row: int) -> Event:
-    received = columns.message[row]
-    facts = fields_of(INPUT_COLUMNS, columns.inputs[row])
-    if received[0] != NONE:
-        facts["message"] = message_of(received)
-        facts["from_"], facts["id"] = int(received[1]), message_id_text(int(received[2]))
-    ids = _slice(columns.sends, columns.send_offsets, row)[:, MESSAGE_INDEX["id"]].tolist()
-    return Event(
-        step=int(columns.step[row]),
-        time_ns=int(columns.time_ns[row]),
-        action=ACTIONS[int(columns.action[row])],
-        input=Input(**facts),
-        sends=tuple(
-            Send(to, message_id_text(number), sent)
-            for number, (to, sent) in zip(ids, sends_at(columns, row), strict=True)
-        ),
-        state=state_at(columns, row),
-        log_checksums=tuple(
-            LogChecksum(int(position), f"{int(checksum) & 0xFFFFFFFFFFFFFFFF:016x}")
-            for position, checksum in _slice(columns.checksums, columns.checksum_offsets, row)
-        ),
-    )
 
 
 COLUMN_EVENTS = 2_000
@@ -373,6 +370,7 @@ def from_events(run_id: str, member_id: int, events: Sequence[Event]) -> EventCo
     run, member = np.zeros(len(events), np.int64), np.full(len(events), member_id, np.int64)
     logs, sends = [state.recording_log for state in states], [event.sends for event in events]
     checksums = [event.log_checksums for event in events]
+    sources = [event.source for event in events]
     records = map(astuple, chain.from_iterable(state.members for state in states))
     return EventColumns(
         member_count=member_count,
@@ -398,35 +396,19 @@ def from_events(run_id: str, member_id: int, events: Sequence[Event]) -> EventCo
             ),
             CHECKSUM_COLUMNS,
         ),
+        sources=sources if any(sources) else None,
     )
 
 
-def read_columns(
-    reader: EventReader, run_id: str
-) -> Iterator[tuple[EventColumns, list[Source | None] | None]]:
-    """Yield the events of a stream in batches of columns, each with the sources of its events.
-
-    The sources are None if no event of the batch has a source.
-
-    Parameters
-    ----------
-    reader
-        The strict reader of the stream, at its beginning.
-    run_id
-        The run of the stream.
-
-    Raises
-    ------
-    TraceError
-        At the first line that is not an event.
-    """
+def in_columns(
+    run_id: str, member_id: int, batches: Iterable[Sequence[Event]]
+) -> Iterator[EventColumns]:
+    """Yield the events of one stream, which come in batches, in columns of `COLUMN_EVENTS` rows."""
     waiting: list[Event] = []
-    for events in chain(reader.batches(), [None]):
+    for events in chain(batches, [None]):
         waiting += events or ()
         if waiting and (events is None or len(waiting) >= COLUMN_EVENTS):
-            sources = [event.source for event in waiting]
-            columns = from_events(run_id, reader.member_id, waiting)
-            yield columns, sources if any(sources) else None
+            yield from_events(run_id, member_id, waiting)
             waiting = []
 
 

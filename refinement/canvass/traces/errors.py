@@ -23,8 +23,6 @@ class Code(str, Enum):
     BAD_COMPRESSION = "BAD_COMPRESSION"
     """Compressed data are damaged."""
     LINE_TOO_LONG = "LINE_TOO_LONG"
-    TOO_LARGE = "TOO_LARGE"
-    """The input exceeds another limit of `canvass.traces.schema`."""
     EMPTY_LINE = "EMPTY_LINE"
     BAD_SYNTAX = "BAD_SYNTAX"
     """The text is no JSON."""

@@ -40,8 +40,6 @@ from canvass.traces.schema import (
     INPUT_INDEX,
     MAX_ID_DIGITS,
     MAX_MEMBERS,
-    MAX_METADATA_BYTES,
-    MAX_RUNS,
     MESSAGE_COLUMNS,
     MESSAGE_FIELDS,
     MESSAGE_INDEX,
@@ -308,10 +306,9 @@ def write_dataset(
                 opened[count] = _OpenFile(path, count, events_per_row_group)
                 files[count] += 1
             file = opened[count]
-            for member_id in folder.streams:
-                for columns, sources in folder.sourced_columns(member_id):
-                    file.add(to_table(columns, sources))
-                    events += len(columns)
+            for columns in folder.columns():
+                file.add(to_table(columns))
+                events += len(columns)
             file.entries.append(RunEntry(folder.run, tuple(folder.facts)))
             runs += 1
             if file.events >= events_per_file:
@@ -355,12 +352,7 @@ class DatasetFile:
         self._handle = open_regular(path, self.name)
         try:
             self._file = self._guard(
-                lambda: pq.ParquetFile(
-                    self._handle,
-                    thrift_string_size_limit=MAX_METADATA_BYTES,
-                    thrift_container_size_limit=MAX_RUNS,
-                    page_checksum_verification=True,
-                )
+                lambda: pq.ParquetFile(self._handle, page_checksum_verification=True)
             )
             schema = self._guard(lambda: self._file.schema_arrow)
             self.member_count = self._guard(lambda: member_count_of(schema))

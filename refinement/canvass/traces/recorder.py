@@ -26,7 +26,7 @@ from canvass.traces.schema import (
     encode,
     to_trace_input,
 )
-from canvass.traces.streams import StreamFile, read_small
+from canvass.traces.streams import StreamFile, read_whole
 
 _BATCH: Final = 256
 """The most events in memory, if steps are not flushed one by one."""
@@ -220,7 +220,7 @@ class RunRecorder:
             aside.write_bytes(data)
             os.link(aside, header)
         except FileExistsError:
-            found = read_small(header, str(header), MAX_LINE_BYTES)
+            found = read_whole(header, str(header))
             if decode_run(found, str(header)) != run:
                 raise ValueError(f"{header} is of another run") from None
         finally:

@@ -10,25 +10,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from canvass.traces.columns import EventColumns, read_columns
+from canvass.traces.columns import EventColumns, in_columns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.ndjson import EventReader, decode_run
-from canvass.traces.schema import (
-    MAX_RUN_JSON_BYTES,
-    MAX_RUNS,
-    Event,
-    Fact,
-    FactKind,
-    Run,
-    Source,
-    encode,
-)
-from canvass.traces.streams import StreamFile, read_small
+from canvass.traces.schema import Event, Fact, FactKind, Run, encode
+from canvass.traces.streams import StreamFile, read_whole
 
 RUN_FILE: Final = "run.json"
 _STREAM: Final = re.compile(r"member-(0|[1-9][0-9]?)\.ndjson(?:\.gz|\.zst)?")
@@ -82,7 +72,7 @@ class RunFolder:
         entries = sorted(_entries(path), key=lambda entry: entry.name)
         if all(entry.name != RUN_FILE for entry in entries):
             raise TraceError(Code.NOT_FOUND, name, 0, 0, _lacking(entries))
-        self.run = decode_run(read_small(path / RUN_FILE, name, MAX_RUN_JSON_BYTES), name)
+        self.run = decode_run(read_whole(path / RUN_FILE, name), name)
         nested = next((entry.name for entry in entries if _holds_run(entry)), None)
         if nested is not None:
             raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, f"a run, and another one in {nested}")
@@ -118,48 +108,20 @@ class RunFolder:
         KeyError
             If the member has no stream.
         """
-        with self._reader(member_id) as reader:
-            yield from reader.batches()
-        self._note(reader)
-
-    @contextmanager
-    def _reader(self, member_id: int) -> Iterator[EventReader]:
-        path = self.streams[member_id]
+        run, path = self.run, self.streams[member_id]
         with StreamFile(path) as source:
-            run = self.run
-            yield EventReader(source, str(path), member_id, run.member_count, run.run_id)
-
-    def _note(self, reader: EventReader) -> None:
-        """Add to `facts` what is missing from a stream that was read to its end.
-
-        Raises
-        ------
-        TraceError
-            If the stream has steps, and ``run.json`` says that its member took none.
-        """
+            reader = EventReader(source, str(path), member_id, run.member_count, run.run_id)
+            yield from reader.batches()
         self.facts += reader.facts
-        member_id = reader.member_id
-        if problem := self.run.steps_problem(member_id, reader.lines):
-            raise TraceError(Code.BAD_EVENT, str(self.streams[member_id]), 1, 1, problem)
-        if not reader.lines and member_id not in self.run.without_steps:
-            self.facts.append(Fact(FactKind.EMPTY_STREAM, self.run.run_id, member_id))
+        if problem := run.steps_problem(member_id, reader.lines):
+            raise TraceError(Code.BAD_EVENT, str(path), 1, 1, problem)
+        if not reader.lines and member_id not in run.without_steps:
+            self.facts.append(Fact(FactKind.EMPTY_STREAM, run.run_id, member_id))
 
     def columns(self) -> Iterator[EventColumns]:
-        """Yield the events in columns, member by member, with context rows."""
+        """Yield the events in columns, member by member; see `batches`."""
         for member_id in self.streams:
-            for batch, _ in self.sourced_columns(member_id):
-                yield batch
-
-    def sourced_columns(
-        self, member_id: int
-    ) -> Iterator[tuple[EventColumns, Sequence[Source | None] | None]]:
-        """Yield a member's events in columns, each batch with the sources of its events.
-
-        The context row has no source. The sources are None if no event of the batch has a source.
-        """
-        with self._reader(member_id) as reader:
-            yield from read_columns(reader, self.run.run_id)
-        self._note(reader)
+            yield from in_columns(self.run.run_id, member_id, self.batches(member_id))
 
     def load(self) -> LoadedRun:
         """Read the whole run."""
@@ -233,16 +195,11 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
     Raises
     ------
     TraceError
-        If the folder cannot be listed, or has too many entries.
+        If the folder cannot be listed.
     """
-    found = []
     try:
         with os.scandir(path) as entries:
-            for entry in entries:
-                if not entry.name.startswith("."):
-                    found.append(entry)
-                if len(found) > MAX_RUNS:
-                    raise TraceError(Code.TOO_LARGE, str(path), 0, 0, f"more than {MAX_RUNS} files")
+            return [entry for entry in entries if not entry.name.startswith(".")]
     except FileNotFoundError:
         raise TraceError(
             Code.NOT_FOUND, str(path), 0, 0, "there is no such file or folder"
@@ -250,7 +207,6 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise TraceError(Code.UNREADABLE, str(path), 0, 0, reason) from None
-    return found
 
 
 def _is_file(path: Path) -> bool:

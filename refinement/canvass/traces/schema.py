@@ -11,8 +11,6 @@ no spaces, and optional fields of `Event` and `Input` are left out if they have 
 The names, codes and kinds of columns follow from the values of `canvass.cluster`, so that a new
 field there becomes a new column. `canvass.traces.columns` has the arrays, `canvass.traces.arrow`
 the Arrow schema. Codes are indexes into the tuples here. Everywhere -1 means none.
-
-The limits protect readers against hostile input. Runs that canvass records stay far below them.
 """
 
 from __future__ import annotations
@@ -43,29 +41,6 @@ MAX_LINE_BYTES: Final = 1 << 20
 """The longest line. Readers keep a whole line in memory. An event with nine members and a long
 recording log takes about 20 KiB.
 """
-
-MAX_STRING_LENGTH: Final = 1 << 16
-"""The most characters of a text. No field needs a longer text, and reports print texts."""
-
-MAX_SENDS: Final = 1 << 10
-"""The most messages sent in one step. A leader sends a few to each of eight peers."""
-
-MAX_LOG_CHECKSUMS: Final = 1 << 10
-"""The most log checksums of one event."""
-
-MAX_SOURCE_LINES: Final = 1 << 12
-"""The most log lines that one imported event accounts for."""
-
-MAX_RUNS: Final = 1_000_000
-"""The most run folders in one corpus folder. More runs belong in a Parquet data set, since readers
-keep the whole listing of a folder in memory.
-"""
-
-MAX_RUN_JSON_BYTES: Final = 1 << 20
-"""The largest ``run.json``. Readers keep all of it in memory."""
-
-MAX_METADATA_BYTES: Final = 1 << 27
-"""The largest footer of a Parquet file. It has 300 bytes for each run in the file."""
 
 MAX_ID_DIGITS: Final = 15
 """The most digits of the running number of a message id. Such a number fits into the low 50 bits of
@@ -257,7 +232,6 @@ RUN_ID_PATTERN: Final = r"^[a-z0-9][a-z0-9_.~-]{0,63}$(?!\n)"
 MemberId: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_MEMBERS)]
 MemberSet: TypeAlias = Annotated[tuple[MemberId, ...], Meta(max_length=MAX_MEMBERS)]
 """A set of members, each once and in ascending order."""
-Text: TypeAlias = Annotated[str, Meta(max_length=MAX_STRING_LENGTH)]
 MessageId: TypeAlias = Annotated[
     str, Meta(pattern=rf"^[0-{MAX_MEMBERS - 1}]:(0|[1-9][0-9]{{0,{MAX_ID_DIGITS - 1}}})$(?!\n)")
 ]
@@ -311,7 +285,7 @@ class Run(_Part, frozen=True):
     run_id: Annotated[str, Meta(pattern=RUN_ID_PATTERN)]
     revision: Literal["1.49", "1.50", "hardened"]
     member_count: Annotated[int, Meta(ge=1, le=MAX_MEMBERS)]
-    hardening: Annotated[tuple[Text, ...], Meta(max_length=64)] = ()
+    hardening: tuple[str, ...] = ()
     """The hazards that the run's implementation closes, such as ``"HZ1"``."""
     appointed_leader_id: Annotated[int, Meta(ge=NULL_VALUE, lt=MAX_MEMBERS)] = NULL_VALUE
     initial: Literal["empty", "unknown"] = "empty"
@@ -440,13 +414,11 @@ class Source(_Part, frozen=True):
     The other fields of the event are inferred.
     """
 
-    file: Text
-    lines: Annotated[
-        tuple[Annotated[int, Meta(ge=1, le=MAX_INT)], ...], Meta(max_length=MAX_SOURCE_LINES)
-    ]
-    observed: Annotated[tuple[Text, ...], Meta(max_length=MAX_SOURCE_LINES)]
+    file: str
+    lines: tuple[Annotated[int, Meta(ge=1, le=MAX_INT)], ...]
+    observed: tuple[str, ...]
     """Paths into the event, such as ``"state.electionState"``."""
-    reason: Text = ""
+    reason: str = ""
     """Why an election began or its state changed, in the log's own words."""
 
 
@@ -479,11 +451,11 @@ class Event(_Part, frozen=True):
     """The member's own clock. No verdict depends on it, only timing warnings do."""
     action: Action
     input: Input
-    sends: Annotated[tuple[Send, ...], Meta(max_length=MAX_SENDS)]
+    sends: tuple[Send, ...]
     """In the order of sending."""
     state: Member
     """After the step."""
-    log_checksums: Annotated[tuple[LogChecksum, ...], Meta(max_length=MAX_LOG_CHECKSUMS)] = ()
+    log_checksums: tuple[LogChecksum, ...] = ()
     source: Source | None = None
 
 

@@ -143,22 +143,19 @@ def open_regular(path: Path, name: str, *, follow: bool = False) -> BinaryIO:
     return os.fdopen(descriptor, "rb", buffering=1 << 18)
 
 
-def read_small(path: Path, name: str, limit: int) -> bytes:
-    """Read a whole file of at most ``limit`` bytes.
+def read_whole(path: Path, name: str) -> bytes:
+    """Read a whole file.
 
     Raises
     ------
     TraceError
-        ``NOT_FOUND``, ``UNREADABLE``, ``BAD_NAME`` or ``TOO_LARGE``.
+        ``NOT_FOUND``, ``UNREADABLE`` or ``BAD_NAME``.
     """
     with open_regular(path, name) as file:
         try:
-            data = file.read(limit + 1)
+            return file.read()
         except OSError as error:
             raise _unreadable(name, error) from None
-    if len(data) > limit:
-        raise TraceError(Code.TOO_LARGE, name, 0, 0, f"more than {limit} bytes")
-    return data
 
 
 @contextmanager

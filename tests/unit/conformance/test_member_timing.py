@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -124,7 +124,7 @@ def warned(
     source = {"timeouts": named} | ({"kind": "aeron-log"} if imported else {})
     timing = RunTiming(Run.of(Rules.of(revision), "run", source))
     lines = [Source("log", (1,), (), one.cells.get("why", "")) for one in events]
-    timing.take(0, columns_of(events), lines if imported else None)
+    timing.take(replace(columns_of(events), sources=lines if imported else None))
     timing.end()
     return list(timing.warnings())
 

@@ -51,12 +51,12 @@ class Whole:
 
     def __post_init__(self) -> None:
         whole = RunFolder(self.folder).load()
-        self.streams = whole.events  # Also of members without events.
+        self.streams = whole.events
         self.loaded = load(self.folder, whole.run.run_id)
         self.found = check_run(self.folder, LOOKUP)
 
     def shrink(self) -> Shrunk:
-        return shrink(self.loaded, self.streams, self.found, LOOKUP)
+        return shrink(self.loaded, self.found, LOOKUP)
 
 
 def written(shrunk: Shrunk, folder: Path) -> Path:

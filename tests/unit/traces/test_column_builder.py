@@ -13,7 +13,7 @@ from canvass.cluster.member import TermEntry
 from canvass.cluster.messages import CommitPosition
 from canvass.traces import columns
 from canvass.traces.actions import Action
-from canvass.traces.columns import EventColumns, read_columns
+from canvass.traces.columns import EventColumns, in_columns
 from canvass.traces.errors import TraceError
 from canvass.traces.ndjson import EventReader
 from canvass.traces.schema import Event, LogChecksum, Send, encode_lines
@@ -29,15 +29,15 @@ def reader_of(data: bytes, block: int = 1 << 20) -> EventReader:
 
 
 def columns_of(data: bytes, block: int = 1 << 20) -> list[EventColumns]:
-    return [batch for batch, _ in read_columns(reader_of(data, block), "r")]
+    return list(in_columns("r", 0, reader_of(data, block).batches()))
 
 
-def outcome(data: bytes, *, in_columns: bool) -> Any:
+def outcome(data: bytes, *, laid_out: bool) -> Any:
     """Events without sources, and findings, or the refusal."""
     reader = reader_of(data)
     try:
-        if in_columns:
-            batches = [batch for batch, _ in read_columns(reader, "r")]
+        if laid_out:
+            batches = list(in_columns("r", 0, reader.batches()))
             found = [b.event(row) for b in batches for row in range(len(b))]
         else:
             found = [replace(event, source=None) for event in reader]
@@ -51,7 +51,7 @@ def outcome(data: bytes, *, in_columns: bool) -> Any:
 def test_columns_hold_the_events_of_the_reader(stream: list[Event]) -> None:
     data = encode_lines(stream)
 
-    assert outcome(data, in_columns=True) == outcome(data, in_columns=False)
+    assert outcome(data, laid_out=True) == outcome(data, laid_out=False)
 
 
 @given(events(), st.data())
@@ -63,7 +63,7 @@ def test_a_changed_line_gives_what_the_reader_gives(event: Event, data: st.DataO
     )
     changed = bytes(lines)
 
-    assert outcome(changed, in_columns=True) == outcome(changed, in_columns=False)
+    assert outcome(changed, laid_out=True) == outcome(changed, laid_out=False)
 
 
 def test_a_wrong_event_is_refused_with_its_line() -> None:

@@ -353,14 +353,6 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> N
     assert refusal(folder).code is Code.UNREADABLE
 
 
-def test_a_large_header_is_refused(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "r")
-    with (folder / "run.json").open("ab") as file:
-        file.write(b" " * (1 << 20))
-
-    assert refusal(folder).code is Code.TOO_LARGE
-
-
 def test_an_error_names_file_and_line(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "r")
     with (folder / "member-1.ndjson").open("ab") as file:

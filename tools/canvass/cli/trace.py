@@ -135,7 +135,7 @@ def shrink(
     from canvass.conformance import shrink as shrinking
     from canvass.conformance.diagnose import load
     from canvass.conformance.verify import check_units, make_lookup
-    from canvass.traces.run import RunFolder, write_run
+    from canvass.traces.run import write_run
     from canvass.traces.streams import written_aside
 
     if out.exists():
@@ -147,11 +147,10 @@ def shrink(
         why = f": {found.reason}" if found.reason else ""
         raise CommandError(f"{run} is {found.verdict.value}{why}: there is nothing to shrink")
     loaded = load(place, name)
-    streams = RunFolder(place).load().events if place.is_dir() else loaded.events()
     with Stages() as stages:
         stages.stage("shrinking")
         say = lambda count: stages.detail(f"{count:,} events")  # noqa: E731
-        shrunk = shrinking.shrink(loaded, streams, found, lookup, say)
+        shrunk = shrinking.shrink(loaded, found, lookup, say)
     with written_aside(out) as folder:
         write_run(shrunk.run, shrunk.events, folder)
     _show(shrunk, out)
