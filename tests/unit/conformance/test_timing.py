@@ -128,28 +128,6 @@ def test_a_ballot_that_ends_too_early_is_warned_of(simulated: Path, tmp_path: Pa
     assert "after the ballot began" in early.text
 
 
-def test_a_first_canvass_that_is_too_short_is_warned_of(simulated: Path) -> None:
-    verdict = timed(simulated, canvass=3_600 * _S)
-
-    early = [one for one in verdict.timing if one.setting == STARTUP_CANVASS]
-    assert {one.rule for one in early} <= {TimingRule.EARLY_TIMEOUT}
-
-
-def test_a_run_that_names_no_timeouts_is_not_asked(simulated: Path, tmp_path: Path) -> None:
-    copy = changed(simulated, tmp_path / "run", lambda _, events: _at_once(events))
-    run = json.loads((copy / "run.json").read_bytes())
-    del run["source"]["timeouts"]
-    (copy / "run.json").write_text(json.dumps(run))
-
-    assert not timed(copy).timing
-    assert timed(copy, election=_S).timing
-
-
-def _at_once(events: list[Event]) -> None:
-    for event in events:
-        event["timeNs"] = 0
-
-
 def test_a_timeout_that_is_none_makes_the_run_malformed(simulated: Path, tmp_path: Path) -> None:
     copy = changed(simulated, tmp_path / "run", lambda _, __: None)
     run = json.loads((copy / "run.json").read_bytes())
@@ -229,23 +207,6 @@ def test_no_timeout_is_assumed(imported: Path, tmp_path: Path) -> None:
 
     assert timed(copy).timing == ()
     assert {one.setting for one in timed(copy, heartbeat=10 * _S).timing} == {HEARTBEAT_TIMEOUT}
-
-
-def test_an_election_too_early_is_warned_of(imported: Path, tmp_path: Path) -> None:
-    """The times from the election on are shifted back to the last word of the leader."""
-
-    def hurry(_: int, events: list[Event]) -> None:
-        for at, event in enumerate(events):
-            lost = event.get("source", {}).get("reason") == "leader heartbeat timeout"
-            if event["action"] == "EnterElection" and lost:
-                shift = _S
-                for later in events[at:]:
-                    later["timeNs"] -= shift
-                return
-
-    verdict = timed(changed(imported, tmp_path / "run", hurry))
-
-    assert TimingRule.LEADER_HEARD in _rules(verdict)
 
 
 def test_a_step_may_have_read_its_clock_since_the_line_before(

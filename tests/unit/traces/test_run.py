@@ -132,29 +132,6 @@ def test_members_without_steps_are_an_ascending_set_of_members(
     assert refusal(folder).code is Code.BAD_VALUE
 
 
-def test_a_gap_is_reported(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "r")
-    (folder / "member-0.ndjson").write_bytes(encode_lines([plain_event(0), plain_event(5)]))
-
-    assert RunFolder(folder).load().facts == (Fact(FactKind.GAP, "run-1", 0, 5, 2),)
-
-
-def test_a_stream_is_read_in_batches_of_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(columns, "COLUMN_EVENTS", 100)
-    count = 1_000
-    folder = make_run(tmp_path / "r", count=1)
-    with open_stream(folder / "member-0.ndjson", "ab") as file:
-        file.write(encode_lines([plain_event(step) for step in range(1, count)]))
-
-    batches = list(RunFolder(folder).columns())
-    first = [batch for batch in batches if batch.member[0] == 0]
-
-    assert len(first) > 2
-    assert [step for batch in first for step in batch.step.tolist()] == list(range(count))
-
-
 def test_a_corpus_is_a_run_a_folder_of_runs_or_a_data_set(tmp_path: Path) -> None:
     for name in ("a", "b"):
         make_run(tmp_path / "runs" / name, f"run-{name}")
