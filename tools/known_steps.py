@@ -30,10 +30,10 @@ from canvass.selftest.simulation_series import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options
 from canvass.steps.answers import ALLOWED, SHIPPED, AnswerFile, Answers, StepLookup, spec_digest
 from canvass.steps.kernel import Status
-from canvass.steps.step import Question, Step, question_of
+from canvass.steps.step import Key, Question, Step, key_rows, question_of
 from canvass.traces.alignment.importer import import_logs
 
-Steps = dict[tuple[int, int], Question]
+Steps = dict[Key, Question]
 """Distinct steps by their keys."""
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -113,7 +113,7 @@ def write(steps: Steps) -> None:
     print(f"TLC allows {len(keys):,} of {len(ordered):,}")
     TABLE.unlink(missing_ok=True)
     answers = AnswerFile(TABLE, spec_digest())
-    answers.add(np.array(keys, dtype=np.uint64), np.ones(len(keys), dtype=np.int8))
+    answers.add(key_rows(keys), np.ones(len(keys), dtype=np.int8))
 
 
 def read_taken() -> list[Question]:

@@ -13,7 +13,7 @@ from canvass.cluster.messages import Message, Vote
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.conformance.diagnose import core_allows
 from canvass.steps.kernel import Status
-from canvass.steps.step import Sends, Step, question_of, renamed
+from canvass.steps.step import Key, Sends, Step, question_of, renamed
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.schema import NumberKind, kind
 from support.arbitrary_steps import Draw
@@ -73,7 +73,7 @@ def allowed(rules: Rules, step: Step) -> bool:
     return core_allows(rules, step)
 
 
-def key_of(step: Step, rules: Rules) -> tuple[int, int] | None:
+def key_of(step: Step, rules: Rules) -> Key | None:
     """The key of a step; None for a step that has no canonical form."""
     found = question_of(step, rules)
     return None if isinstance(found, Status) else found.key

@@ -40,7 +40,7 @@ from canvass.steps.answers import (
     distinct_keys,
 )
 from canvass.steps.kernel import Status, StepColumns, canonical_keys
-from canvass.steps.step import Key, Question, Step, question, step_of
+from canvass.steps.step import Key, Question, Step, key_list, question, step_of
 from canvass.traces.aeron_log.releases import releases_of_run
 from canvass.traces.arrow import ColumnError, from_table
 from canvass.traces.columns import EventColumns, Ints
@@ -268,7 +268,7 @@ class Checker:
             check.unchecked += int(np.count_nonzero(status[rows] == Status.UNKNOWN_BEFORE))
             for row in (np.flatnonzero(codes[rows] == REFUSED) + start).tolist():
                 self._note_wrong(check, before + row - start, steps, row)
-            check.open_steps.update(_keys(keys[rows][codes[rows] == UNKNOWN]))
+            check.open_steps.update(key_list(keys[rows][codes[rows] == UNKNOWN]))
             check.actions += np.bincount(part.action, minlength=len(ACTION_NAMES))
             check.arrays.add(part)
 
@@ -284,7 +284,7 @@ class Checker:
         found = self._answers.look_up(distinct)
         self._seen.append((distinct, found))
         unknown = np.sort(rows[first[found == UNKNOWN]])
-        for row, key in zip(unknown.tolist(), _keys(keys[unknown]), strict=True):
+        for row, key in zip(unknown.tolist(), key_list(keys[unknown]), strict=True):
             if key not in self._open:
                 of = rules[int(columns.run[row])]
                 self._open[key] = question(step_of(steps, row), of, key)
@@ -406,11 +406,6 @@ def complete_members(run: Run, facts: Iterable[Fact]) -> list[bool]:
     """Tell for each member whether no step of it is missing."""
     missing = {fact.member_id for fact in facts}
     return [member not in missing for member in range(run.member_count)]
-
-
-def _keys(keys: Keys) -> list[Key]:
-    """Give keys as pairs of numbers."""
-    return [(first, second) for first, second in keys.tolist()]
 
 
 def _verdict(check: RunCheck) -> RunVerdict:

@@ -7,7 +7,6 @@ allows all open steps. If TLC refuses one, only the runs with it are checked aga
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -257,7 +256,6 @@ OPEN_STEPS: Final = pa.schema(
 )
 """A row for each distinct open step, with its rules as JSON. `from_question` reads the question."""
 
-_KEY: Final = struct.Struct(">QQ")
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 _DECODER: Final = msgspec.json.Decoder(Question)
 
@@ -314,23 +312,12 @@ class Findings:
             pa.Table.from_pylist([*_coverage(self.runs)], COVERAGE),
             pa.Table.from_pylist(
                 [
-                    {"key": key_bytes(key), "question": _ENCODER.encode(step)}
+                    {"key": key, "question": _ENCODER.encode(step)}
                     for key, step in self.open_steps.items()
                 ],
                 OPEN_STEPS,
             ),
         )
-
-
-def key_bytes(key: Key) -> bytes:
-    """Give a key as 16 bytes."""
-    return _KEY.pack(*key)
-
-
-def key_of(data: bytes) -> Key:
-    """Give the key of 16 bytes."""
-    first, second = _KEY.unpack(data)
-    return first, second
 
 
 def from_question(question: bytes) -> Question:
@@ -365,7 +352,7 @@ def _verdict(found: RunFindings) -> dict[str, Any]:
         "unchecked": verdict.unchecked,
         "reason": reason_text(verdict),
         "revision_choice": chosen,
-        "open_steps": [key_bytes(key) for key in sorted(found.open_steps)],
+        "open_steps": sorted(found.open_steps),
     }
 
 

@@ -30,11 +30,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from canvass.conformance.findings import COVERAGE, DIVERGENCES, VERDICTS, Verdict, key_of
+from canvass.conformance.findings import COVERAGE, DIVERGENCES, VERDICTS, Verdict
 from canvass.corpus.check import (
     ANSWER_SCHEMA,
     FOUND_COLUMNS,
@@ -59,6 +58,7 @@ from canvass.corpus.storage import (
     write_table,
 )
 from canvass.steps.answers import REFUSED, StepLookup, cache_file, spec_digest
+from canvass.steps.step import key_rows
 from canvass.traces.errors import counted
 from canvass.version import VERSION
 
@@ -161,9 +161,8 @@ class CorpusJob:
                 self._say(f"asking TLC about {counted(count, 'distinct step')}")
                 answers = engine.ask(lookup.digest, steps, self._oracles)
                 self.asked += len(answers)
-                keys = [key_of(key) for key in answers["key"].to_pylist()]
-                codes = answers["code"].to_numpy()
-                lookup.remember(np.array(keys, np.uint64).reshape(-1, 2), codes)
+                keys = key_rows(answers["key"].to_pylist())
+                lookup.remember(keys, answers["code"].to_numpy())
                 refused = answers.filter(pc.field("code") == REFUSED).select(["key"])
                 if not refused.num_rows:
                     break

@@ -31,7 +31,7 @@ from canvass.cluster.rules import Rules
 from canvass.spec.files import find_file, module_digest, spec_root
 from canvass.steps.action_fields import tables_as_bytes
 from canvass.steps.oracle import ask as ask_tlc
-from canvass.steps.step import Question, Step
+from canvass.steps.step import Question, Step, key_rows
 from canvass.traces.columns import Ints, distinct_rows
 
 Keys = NDArray[np.uint64]
@@ -372,7 +372,7 @@ class StepLookup:
             out[places] = answers
         self.asked += len(questions)
         if questions:
-            self.remember(_keys(questions), out)
+            self.remember(key_rows(one.key for one in questions), out)
         return out
 
     @property
@@ -390,8 +390,3 @@ class StepLookup:
         self.answers = replace(self.answers, known=table)
         if self._file is not None:
             self._file.add(keys, codes)
-
-
-def _keys(questions: Sequence[Question]) -> NDArray[np.uint64]:
-    keys = np.array([one.key for one in questions], dtype=np.uint64)
-    return keys.reshape(len(questions), 2)

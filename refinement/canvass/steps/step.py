@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import astuple, replace
+from numpy.typing import NDArray
 
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
@@ -236,8 +237,19 @@ def impossible_field(step: Step, fields: Collection[str] | None = None) -> str:
 
 # --- questions ------------------------------------------------------------------------------------
 
-Key = tuple[int, int]
-"""The key of a canonical step together with its rules."""
+Key = bytes
+"""The key of a canonical step together with its rules: the bytes of a row of `canonical_keys`."""
+
+
+def key_list(rows: NDArray[np.uint64]) -> list[Key]:
+    """Give the keys in the rows of an array."""
+    found: list[Key] = np.ascontiguousarray(rows).view("V16").ravel().tolist()
+    return found
+
+
+def key_rows(keys: Iterable[Key]) -> NDArray[np.uint64]:
+    """Give an array with a row for each key."""
+    return np.frombuffer(b"".join(keys), np.uint64).reshape(-1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,5 +272,4 @@ def question_of(step: Step, rules: Rules) -> Question | Status:
     keys, status = canonical_keys(columns_of([step]), [rules])
     if status[0] != Status.KEYED:
         return Status(int(status[0]))
-    first, second = keys[0].tolist()
-    return question(step, rules, (first, second))
+    return question(step, rules, keys[0].tobytes())

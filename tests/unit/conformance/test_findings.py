@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.conformance.check import check
-from canvass.conformance.findings import Findings, RunVerdict, from_question, key_of
+from canvass.conformance.findings import Findings, RunVerdict, from_question
 from canvass.conformance.verify import decide
 from canvass.steps.answers import REFUSED, Answers, KeyTable
+from canvass.steps.step import key_rows
 from canvass.traces.parquet import DatasetFile, RunEntry, write_dataset
 from canvass.traces.run import Corpus
 from support import corruptions
@@ -105,7 +106,7 @@ def test_the_sizes_of_batches_do_not_matter(data: Set, drawn: st.DataObject) -> 
 def test_without_answers_each_step_is_open_and_the_next_call_decides(data: Set) -> None:
     first = data.check(Answers())
     tables = first.tables()
-    keys = np.array([key_of(key) for key in tables.open_steps["key"].to_pylist()], dtype=np.uint64)
+    keys = key_rows(tables.open_steps["key"].to_pylist())
     steps = [from_question(each) for each in tables.open_steps["question"].to_pylist()]
     assert {step.key for step in steps} == first.open_steps.keys()
     assert all(found.open_steps for found in first.runs)

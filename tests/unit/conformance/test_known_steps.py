@@ -31,7 +31,7 @@ from canvass.steps.answers import (
     shipped_answers,
     spec_digest,
 )
-from canvass.steps.step import Question, Step, question_of
+from canvass.steps.step import Question, Step, key_rows, question_of
 from support.checked_runs import check_corpus
 from support.core_lookup import core_lookup
 
@@ -96,7 +96,7 @@ def distinct_steps(run: Path) -> list[Question]:
 
 
 def table_of(steps: Sequence[Question]) -> KeyTable:
-    keys = np.array(sorted(step.key for step in steps), dtype=np.uint64)
+    keys = key_rows(step.key for step in steps)
     return KeyTable.build(keys, np.ones(len(keys), dtype=np.int64))
 
 
@@ -143,7 +143,7 @@ def test_the_steps_of_captured_clusters_are_among_those_that_ship() -> None:
         revision, count = name.split("-")
         some = found[::20]
         forms = [question_of(step, Rules(int(count), revision)) for step in some]
-        keys = np.array([each.key for each in forms if isinstance(each, Question)], dtype=np.uint64)
+        keys = key_rows(each.key for each in forms if isinstance(each, Question))
 
         assert len(keys) == len(some) > 10
         assert (table.lookup(keys) >= 0).all()

@@ -57,7 +57,7 @@ from canvass.graph.predicate import parse
 from canvass.graph.view import EdgeView, StateGraph, Tree
 from canvass.lanes.drawing import action_name, is_cluster
 from canvass.steps.answers import KeyTable
-from canvass.steps.step import Question, question_of
+from canvass.steps.step import Question, key_rows, question_of
 from canvass.traces.schema import NONE, STATE_INDEX
 
 _DRAWN_STATES: Final = 1000
@@ -109,7 +109,7 @@ class MemberSteps:
         question = question_of(loaded.step(row), loaded.run.rules)
         if not isinstance(question, Question):
             return None
-        known = int(self._keys.lookup(np.array([question.key], dtype=np.uint64))[0])
+        known = int(self._keys.lookup(key_rows([question.key]))[0])
         if known < 0:
             return None
         edge = self._most_like(known, loaded, row)
