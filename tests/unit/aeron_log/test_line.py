@@ -136,20 +136,6 @@ def test_1_53_events_that_the_agent_lacks_or_orders_otherwise() -> None:
     )
 
 
-def test_1_53_quotes_every_text() -> None:
-    """A line of a captured cluster: the purpose of a replication is a text, and no constant."""
-    ended = one(
-        '[3422.564967060] CLUSTER: REPLICATION_ENDED memberId=1 purpose="ELECTION" '
-        'channel="aeron:udp?endpoint=127.0.0.1:29001" srcRecordingId=0 dstRecordingId=0 '
-        "position=17856 hasSynced=true"
-    )
-
-    assert ended == r.ReplicationEnded(
-        *(0, 1, 3422564967060, 1, "ELECTION", "aeron:udp?endpoint=127.0.0.1:29001", 0, 0, 17856),
-        has_synced=True,
-    )
-
-
 def test_the_agents_events_that_no_capture_holds() -> None:
     standby = one(
         "[5.000000001] CLUSTER: STANDBY_SNAPSHOT_NOTIFICATION [9/9]: memberId=2 recordingId=9 "

@@ -31,13 +31,6 @@ from support.checked_runs import checked
 
 Lines = dict[int, list[LogRecord]]
 
-ELECTION_ENDS = {
-    "d-snapshot-restart": (1, 628, 98),
-    "h-operator-actions": (2, 29, 20),
-    "s1-with-sends": (2, 803, 125),
-}
-"""Member, index and number of lines."""
-
 
 def captured(path: Path) -> Lines:
     logs = read_cluster([path])
@@ -74,25 +67,6 @@ def test_a_line_that_something_else_needs(member_id: int, at: int, tmp_path: Pat
 
     assert summary.outcome == INCOMPLETE
     assert summary.missing
-
-
-@pytest.mark.parametrize(
-    ("path", "member_id", "at", "count"),
-    [
-        pytest.param(path, *block, id=path.name)
-        for path in captures()
-        if (block := ELECTION_ENDS.get(path.name)) is not None
-    ],
-)
-def test_a_block_with_the_end_of_an_election(
-    path: Path, member_id: int, at: int, count: int, tmp_path: Path
-) -> None:
-    """A snapshot or a termination long after it cannot be matched: that line is not false, and does
-    not stand in another's place.
-    """
-    summary = said_of(without(captured(path), member_id, at, count), tmp_path / "run")
-
-    assert summary.outcome == INCOMPLETE
 
 
 def test_a_log_that_begins_midway_is_searched_in_bounds(
@@ -333,6 +307,10 @@ BLOCKS = {
     "the beginning of a process": ("d-snapshot-restart", 2, 640, 6),
     "that of one that hears nobody again": ("h-operator-actions", 2, 365, 8),
     "two votes, and the role that they gave": ("h-operator-actions", 0, 16, 3),
+    # The snapshot or termination long after it cannot be matched: that line is not false.
+    "the end of an election before a snapshot": ("d-snapshot-restart", 1, 628, 98),
+    "the end of an election": ("h-operator-actions", 2, 29, 20),
+    "the end of an election before a termination": ("s1-with-sends", 2, 803, 125),
 }
 
 
