@@ -202,6 +202,9 @@ def _changes(
             "reason": _reason(line.kind, event, s),
             **line.values,
         }
+        if line.kind is records.NewElection:
+            # A log may show an earlier position, so the printed line has a range of them.
+            values["append_position"] = after.append_position
         yield line.kind(
             *place, member_id, *(values[name] for name in line.kind.__struct_fields__[4:])
         )
