@@ -953,7 +953,7 @@ class Schedule:
         another = head.latest >= (self.members[i].frontier + 1) * SLOTS + AFTER
         if reported:
             waits = self._is_patient and self._announces_less(self.members[to], m)
-            return another and (receiver + 1 < head.step or waits)
+            return another and (waits or (self._awaits_starts and receiver + 1 < head.step))
         starts = self._starts[to]
         late = self._awaits_starts and another
         return late and bisect_right(starts, head.step) > bisect_right(starts, receiver)
