@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 
 def canvass(*words: object) -> list[str]:
     return [sys.executable, "-m", "canvass.cli.main", *map(str, words)]
+
+
+def run_cluster(
+    folder: Path | str, *words: object, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run ``canvass run`` on slow clocks to its end, with nobody at the terminal."""
+    return subprocess.run(
+        canvass("run", "--out", folder, "--clock", 20, *words),
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
 
 
 def processes_with(*texts: str) -> list[int]:

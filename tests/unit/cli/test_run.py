@@ -14,7 +14,7 @@ from canvass.client.connection import Connection
 from canvass.runner import RunnerError
 from canvass.runner.configuration import ClusterFolder, MemberConfig, lock_folder, read_config
 from canvass.runner.supervisor import Supervisor
-from support.processes import canvass, members_of
+from support.processes import canvass, members_of, run_cluster
 from support.trace_reading import load_corpus
 
 Command = Callable[..., tuple[int, str, str]]
@@ -36,14 +36,8 @@ def test_a_cluster_loses_nothing_in_kills_and_pauses_and_conforms(
 ) -> None:
     script, folder = tmp_path / "script", tmp_path / "cluster"
     script.write_text(FAULTS)
-    words = ("--clock", 20, "--seconds", 6, "--load", 40, "--script", script, "--format", "json")
-    done = subprocess.run(
-        canvass("run", "--out", folder, *words),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=200,
-        check=False,
-    )
+    words = ("--seconds", 6, "--load", 40, "--script", script, "--format", "json")
+    done = run_cluster(folder, *words)
     report = json.loads(done.stdout)
 
     assert (done.returncode, report["problems"]) == (0, []), done.stderr
@@ -104,16 +98,10 @@ def test_clients_use_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> None:
 def test_a_cluster_continues_after_a_shutdown(tmp_path: Path) -> None:
     folder, script = tmp_path / "cluster", tmp_path / "script"
     script.write_text("1 toggle shutdown\n")
-    words = ("--members", 1, "--clock", 20, "--load", 50, "--format", "json")
+    words = ("--members", 1, "--load", 50, "--format", "json")
     reports = []
     for more in (("--seconds", 60, "--script", script), ("--seconds", 1, "--again")):
-        done = subprocess.run(
-            canvass("run", "--out", folder, *words, *more),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=200,
-            check=False,
-        )
+        done = run_cluster(folder, *words, *more)
         assert done.returncode == 0, done.stderr
         reports.append(json.loads(done.stdout))
         data = folder / "data" / "member-0"
@@ -132,16 +120,10 @@ def test_a_cluster_continues_after_a_shutdown(tmp_path: Path) -> None:
 
 def test_a_member_with_a_damaged_disk_does_not_start_and_two_are_no_quorum(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
-    words = ("--clock", 20, "--load", 50, "--format", "json", "--seconds")
+    words = ("--load", 50, "--format", "json", "--seconds")
     reports = []
     for rotten, more in ((1, (2,)), (0, (0.1, "--again")), (0, (60, "--again"))):
-        done = subprocess.run(
-            canvass("run", "--out", folder, *words, *more),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=200,
-            check=False,
-        )
+        done = run_cluster(folder, *words, *more)
         reports.append(json.loads(done.stdout) | {"code": done.returncode})
         with (folder / "data" / f"member-{rotten}" / "0-0.rec").open("r+b") as file:
             file.seek(100)
@@ -183,17 +165,9 @@ def test_a_cluster_ends_with_its_parent_process(tmp_path: Path) -> None:
 def test_a_script_can_end_a_run_in_a_folder_of_any_name(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("0.5 start 0\n1 quit\n")
-    words = ("--members", 1, "--clock", 20, "--script", script)
+    words = ("--members", 1, "--script", script)
     for folder, more in (("cluster", ()), (tmp_path / "cluster", ("--again",))):
-        done = subprocess.run(
-            canvass("run", "--out", folder, *words, *more),
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
+        done = run_cluster(folder, *words, *more, cwd=tmp_path)
 
         assert done.returncode == 0, done.stderr
         assert "canvass: start 0: nothing to do" in done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from canvass.archive.storage import FileStorage
 from canvass.log import entries
 from canvass.log.entries import ClusterActionRequest
 from canvass.runner.cluster_run import compare_services
-from support.processes import canvass, members_of
+from support.processes import members_of, run_cluster
 from support.trace_reading import load_corpus
 
 Command = Callable[..., tuple[int, str, str]]
@@ -30,13 +29,7 @@ SCRIPT = """
 
 
 def run(folder: Path, *words: object) -> dict[str, Any]:
-    done = subprocess.run(
-        canvass("run", "--out", folder, "--clock", 20, "--load", 60, "--format", "json", *words),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=200,
-        check=False,
-    )
+    done = run_cluster(folder, "--load", 60, "--format", "json", *words)
     report: dict[str, Any] = json.loads(done.stdout)
     assert (done.returncode, report["problems"]) == (0, []), done.stderr
     return report
