@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_a_divergence_fails_until_the_tables_know_it(
+def test_a_divergence_fails_the_command_and_is_in_the_report(
     spark: SparkSession,
     runs: Path,
     answers: Path,
@@ -48,18 +47,3 @@ def test_a_divergence_fails_until_the_tables_know_it(
         "summary.json",
         "verdicts",
     ]
-
-    words += [str(tmp_path / "second"), "--fail-on", "new", "--append", str(tmp_path / "tables")]
-    assert run(words) == 1
-    captured = capsys.readouterr()
-    assert "one process: " in captured.err  # Spark is not started for so few events.
-    assert "Spark takes longer" in captured.err
-    assert "6 runs, 900 events: 5 CONFORMS, 1 DIVERGES" in captured.out
-    assert "(new)" in captured.out
-    assert "asking TLC" not in captured.err
-    assert ">new<" in (tmp_path / "second" / "report.html").read_text()
-
-    os.utime(corpus / "run-2" / "member-1.ndjson", ns=(1, 1))  # It is verified again.
-    words[words.index(str(tmp_path / "second"))] = str(tmp_path / "third")
-    assert run(words) == 0
-    assert "(known)" in capsys.readouterr().out

@@ -7,6 +7,7 @@ behind a bar. Whatever is below ``new`` goes at the end. ``pytest --rewrite`` wr
 
 from __future__ import annotations
 
+import gzip
 import math
 import os
 import re
@@ -29,7 +30,7 @@ from canvass.traces.run import Corpus
 from canvass.traces.schema import Run
 from support import corruptions
 from support.aeron_disk_captures import COMMITTED
-from support.aeron_runs import HOSTS, SAMPLES
+from support.aeron_runs import HOSTS, SAMPLES, release_logs
 from support.corruptions import corrupted
 from support.tiny_spec import write_tiny_spec
 from support.tlc_cases import FIXTURES
@@ -91,6 +92,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 _SYSTEM = Path(__file__).parents[2] / "captures" / "system"
+BACKUP = _SYSTEM / "ClusterBackupTest.shouldBackupClusterAndJoinLive.log.gz"
+SINGLE = _SYSTEM / "SingleNodeTest.shouldReplayLog.log.gz"
 TWO = _SYSTEM / "MultiModuleSharedDriverTest.shouldSupportTwoMultiNodeClusters.log.gz"
 CAPTURED = {
     **{
@@ -98,8 +101,9 @@ CAPTURED = {
     },
     "acknowledged": SAMPLES[0].parents[1] / "aeron-hz3-acknowledged",
     "hosts": HOSTS[0],
+    "kills": release_logs("1.50.4-kills"),
     "tools": Path(__file__).parents[3] / "tools",
-    "system.log.gz": _SYSTEM / "ClusterBackupTest.shouldBackupClusterAndJoinLive.log.gz",
+    "system.log.gz": BACKUP,
     "wiped": COMMITTED / "1.52.2-wipe-241",
 }
 """Captured clusters with hazards, with differing clocks, two in one log, and with a wiped disk; and
@@ -131,6 +135,13 @@ FILES = {
         for i in range(3)
     },
     "build/TwoTest.two/all.log.gz": TWO.read_bytes(),
+    "build/ClusterBackupTest.join.log.gz": BACKUP.read_bytes(),
+    "build/SingleNodeTest/replay/all.log.gz": SINGLE.read_bytes(),
+    "build/members/member-0.log.gz": SINGLE.read_bytes(),
+    "build/DriverTest.log": re.sub(
+        rb".*\] CLUSTER: .*\n", b"", gzip.decompress(SINGLE.read_bytes())
+    ),
+    "build/gradle.log": b"BUILD SUCCESSFUL\n",
     "my logs/member-1.log.gz": (SAMPLES[-1] / "member-1.log.gz").read_bytes(),
     "late": b"1 kill 0\n9 start all\n",
     "client": b"\n",
