@@ -274,7 +274,7 @@ def _find_missing(timeline: Timeline) -> list[Sentence]:
 
 
 def _of_member(one: MemberTimeline) -> Iterator[Sentence]:
-    if one.lacks_start:
+    if not isinstance(one.records[0], records.ProcessStart):
         text = f"The log of member {one.member_id} begins within a process."
         yield Sentence(text, (one.evidence(0),))
     damaged = {

@@ -101,8 +101,6 @@ class MemberTimeline:
         The times of the records, on the common clock, in ascending order.
     offset_ns
         The common clock minus the member's clock.
-    lacks_start
-        Whether the log begins within a process, after its start.
     """
 
     cluster: Timeline = field(repr=False)
@@ -111,7 +109,6 @@ class MemberTimeline:
     records: Sequence[records.Line]
     times: list[int]
     offset_ns: int
-    lacks_start: bool
     attempts: list[Attempt] = field(default_factory=list)
 
     @property
@@ -356,8 +353,7 @@ def make_timeline(
         lines, offset = log.records, offsets[member_id]
         files = tuple(path.name for path in logs[member_id].files)
         times = [time_ns + offset for time_ns in log.times]
-        lacks_start = not isinstance(lines[0], records.ProcessStart)
-        one = MemberTimeline(found, member_id, files, lines, times, offset, lacks_start)
+        one = MemberTimeline(found, member_id, files, lines, times, offset)
         one.attempts += _attempts(one)
         found.members[member_id] = one
     return found
