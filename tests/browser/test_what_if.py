@@ -17,18 +17,22 @@ from pathlib import Path
 import pytest
 
 from canvass.browser import api, what_if
-from canvass.browser.choices import Start, choices, copy_of, moment_of, rules_of, tree_of
+from canvass.browser.choices import Start, choices, copy_of, moment_of, rules_of, tree_of, walk
 from canvass.browser.counterexamples import read_counterexample
 from canvass.browser.questions import Refusal
 from canvass.browser.sources import Store
 from canvass.browser.tried_script import script
 from canvass.browser.what_if import THREAD, TlcQuestions
+from canvass.conformance.findings import Verdict
+from canvass.conformance.verify import check_run
 from canvass.distance.moments import RunMoments
 from canvass.distance.search import Distance, Moment
 from canvass.lanes.drawing import Tree, action_name
 from canvass.spec.files import spec_root
 from canvass.tlc.errors import TlcError
 from support.browse import Asked, serving
+from support.core_lookup import core_lookup
+from support.dialogue import Dialogue, replay
 
 HAZARD_1 = Path(__file__).parent / "tlc" / "hazard1.txt"
 
@@ -47,6 +51,31 @@ def walked(start: Start, seed: int, steps: int = 40) -> list[str]:
         found[name].take(world)
         path.append(name)
     return path
+
+
+@pytest.mark.parametrize("at", [3, 60, 150, 260, 399])
+def test_a_path_by_chance_is_a_run_that_conforms(
+    server: Asked, good_run: Path, tmp_path: Path, at: int
+) -> None:
+    (moment,) = RunMoments(good_run).moments([at])
+    path = walked(Start(moment, "", 96), at)
+    reply = server.ask(f"/what-if/run/good/{at}/trace", path=",".join(path))
+    assert reply.status == 200, reply.body
+    file = tmp_path / "what-if.parquet"
+    file.write_bytes(reply.body)
+    verdict = check_run(file, core_lookup(), "what-if")
+
+    assert len(path) == 40
+    assert (verdict.verdict, verdict.reason) == (Verdict.CONFORMS, "")
+    taken = sum(not name.endswith(".lost") for name in path)
+    assert verdict.events == at + 1 + taken
+
+    world, dialogue = Start(moment, "", 96).cluster(), Dialogue()
+    assert len([*walk(world, path)]) == 40
+    scenario = server.ask(f"/what-if/run/good/{at}/scenario", path=",".join(path)).body.decode()
+    replay(scenario, dialogue)
+    assert scenario.startswith(f"# What may come after event {at + 1} of good.\ncluster 3 1.50\n")
+    assert (dialogue.world.members, dialogue.world.logs) == (world.members, world.logs)
 
 
 @pytest.mark.tlc
@@ -104,15 +133,15 @@ def test_each_step_of_a_counterexample_is_a_choice_in_the_state_before_it() -> N
         assert known(after) in reached, action
 
 
-def test_a_path_is_shown_state_by_state(server: Asked) -> None:
+def test_a_path_is_shown_state_by_state_with_a_watched_value_in_each(server: Asked) -> None:
     place = "/what-if/counterexample/hazard1.txt/4"
     first = server.get(api.WhatIf, place)
     chosen = next(one for one in first.choices if one.action == "AppendEntry")
-    found = server.get(api.WhatIf, place, path=chosen.name)
+    watch = f"member[{chosen.member}].publicationPosition"
+    found = server.get(api.WhatIf, place, path=chosen.name, watch=watch)
 
     assert [one.action for one in found.behaviour.states] == ["", "AppendEntry"]
-    states = (one.tree["member"][str(chosen.member)] for one in found.behaviour.states)
-    assert [one["publicationPosition"] for one in states] == [1, 2]
+    assert found.values == ("1", "2")
     assert chosen.changes[0] == "publicationPosition 1 → 2"
 
 

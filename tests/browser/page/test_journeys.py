@@ -16,7 +16,6 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
-from zipfile import is_zipfile
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -24,11 +23,13 @@ from playwright.sync_api import Locator, Page, expect
 from canvass.browser import api
 from canvass.browser.app import page_files
 from canvass.cluster.member import ElectionState
+from canvass.conformance.verify import check_run
 from canvass.explanation.timeline import seconds_of, shown_ns
 from canvass.graph.dump_graph import import_dump
 from canvass.graph.open import open_view
 from canvass.graph.predicate import parse
 from support.browse import MANY, Asked, serving, write_corpus
+from support.core_lookup import core_lookup
 from support.page_report import read_made
 from support.spoilt_runs import edit_event
 from support.state_graphs import dot_text
@@ -536,11 +537,19 @@ def test_a_counterexample_is_walked_changed_and_sent(
         page.get_by_role("tab", name="The hazard").click()
         expect(page.locator('[data-hazard="HZ1"] h3')).to_contain_text("HZ1")
 
-        # Another step at its end, and all of it in one file.
+        # Another step at its end, an expression in each state, and all of it in one file.
         follow(page, f"/counterexample/{printed.ids[0]}?at=4")
         at_event(page, 4)
         page.keyboard.press("w")
         take(page, "1.AppendEntry.position2")
+        box = page.get_by_label("Expression")
+        box.fill("member[1].publicationPosition > 1")
+        box.press("Enter")
+        expect(page.locator("[data-watched]")).to_have_text("Here: TRUE")
+        box.fill("member[1].nothing")
+        box.press("Enter")
+        expect(page.locator(".watch [role=alert]")).to_contain_text("column")
+        page.keyboard.press("Escape")
         there = alone(new_context, kept(page, "Page", tmp_path), problems)
         expect(there.locator("h1")).to_have_text("What if, after state 5")
         expect(there.locator("svg.lanes .event")).to_have_count(1)
@@ -568,7 +577,8 @@ def test_steps_are_tried_after_an_event_and_saved(
     again = open_page(page.url.partition("#")[2])
     expect(again.locator(".tried button")).to_have_count(4)
     expect(again.locator(f'[data-taken="{other}"]')).to_be_visible()
-    assert is_zipfile(kept(again, "Script", tmp_path))
+    trace = kept(again, "Trace", tmp_path)
+    assert check_run(trace, core_lookup(), "what-if").verdict.value == "CONFORMS"
     follow(again, f"/run/{ids['good']}/what-if/200?path=9.Restart")
     expect(again.locator(".failed")).to_contain_text("step 1, '9.Restart', is not possible there")
     again.get_by_role("link", name=re.compile("^Back")).click()

@@ -695,6 +695,8 @@ class WhatIf(Record, frozen=True):
     choices: tuple[StepChoice, ...]
     actions: tuple[str, ...]
     """The names of all actions."""
+    values: tuple[str, ...]
+    """The value of the watched expression in each state."""
 
 
 class GuardPart(Record, frozen=True):

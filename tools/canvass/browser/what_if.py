@@ -15,9 +15,10 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
+import numpy as np
 
 from canvass.browser import api
 from canvass.browser.choices import (
@@ -45,8 +46,10 @@ from canvass.browser.questions import (
     bad_request,
     shortened,
 )
+from canvass.browser.runs import OpenRun
 from canvass.browser.saved_page import attachment
 from canvass.browser.sources import Lazy, Source, Store
+from canvass.browser.tried_run import recorded, scenario
 from canvass.browser.tried_script import script
 from canvass.browser.verdicts import RunSource
 from canvass.cluster.duty_cycle import EVENT_LENGTH
@@ -54,11 +57,14 @@ from canvass.cluster.member import Input, ModuleState
 from canvass.conformance.diagnose import find_operator, guard_parts
 from canvass.distance.moments import UnknownState
 from canvass.distance.search import Moment, found_text, search
+from canvass.graph.predicate import evaluate
+from canvass.graph.values import Columns, interned
 from canvass.lanes.drawing import Tree, field_changes, is_cluster, value_text
 from canvass.simulation.world import World
 from canvass.spec.files import spec_root
 from canvass.steps.step import Step, renumbered
 from canvass.tlc.errors import TlcError
+from canvass.tlc.values import format_value, function
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.schema import ACTION_NAMES
 
@@ -134,6 +140,44 @@ _FIELDS_WITHOUT_NAME: Final = (("s", "electionState"), ("s", "role"))
 _UNLIKE: Final = (msgspec.ValidationError, LookupError, TypeError, ValueError, AttributeError)
 
 
+def _values_of(states: Sequence[Tree], expression: str) -> tuple[str, ...]:
+    """Evaluate an expression of the language of state graphs in each of some states.
+
+    Raises
+    ------
+    PredicateError
+        If the text is no expression, or uses a name that the states do not have.
+    """
+    found = evaluate(_Path(states), expression)  # type: ignore[arg-type]
+    return tuple(
+        ", ".join("absent" if (v := one.at(row)) is None else format_value(v) for one in found)
+        for row in range(len(states))
+    )
+
+
+class _Path:
+    """States as columns, for expressions on state graphs."""
+
+    def __init__(self, states: Sequence[Tree]) -> None:
+        self.fields = tuple(states[0])
+        self.state_count = len(states)
+        self._states = states
+
+    def columns(self, fields: Sequence[str]) -> Columns:
+        """Give the values of some fields in all states."""
+        rows = np.arange(self.state_count)
+        names = fields or self.fields[:1]
+        found = {name: ([_value(one[name]) for one in self._states], rows) for name in names}
+        return interned(found)
+
+
+def _value(tree: Any) -> Any:
+    """Give the TLA+ value of a tree; texts of numbers become numbers as arguments of functions."""
+    if isinstance(tree, dict):
+        return function({int(k) if k.isdecimal() else k: _value(one) for k, one in tree.items()})
+    return tuple(map(_value, tree)) if isinstance(tree, list | tuple) else tree
+
+
 class WhatIf:
     """Finds the starts of paths among the sources of a store."""
 
@@ -144,7 +188,9 @@ class WhatIf:
     def tried(self, kind: StartKind, source: str, at: str, path: Text = "") -> Tried:
         """Take the steps of a path from an event or a state."""
         names = path.split(",") if path else ()
-        return Tried(self._start(kind, source, at), names, self._tlc)
+        start = self._start(kind, source, at)
+        run = (self._store.content("run", source).opened, int(at)) if kind == "run" else None
+        return Tried(start, names, self._tlc, run)
 
     def _find_start(self, kind: StartKind, name: str, at: str) -> Start:
         if kind == "graph":
@@ -176,6 +222,8 @@ class Tried:
     ----------
     path
         The names of the steps.
+    run
+        The run and the number of its event at which the steps start, unless it is a state.
 
     Raises
     ------
@@ -183,8 +231,14 @@ class Tried:
         If a step is not possible at its place in the path.
     """
 
-    def __init__(self, start: Start, path: Sequence[str], tlc: TlcQuestions) -> None:
-        self._start, self._path, self._tlc = start, path, tlc
+    def __init__(
+        self,
+        start: Start,
+        path: Sequence[str],
+        tlc: TlcQuestions,
+        run: tuple[OpenRun, int] | None,
+    ) -> None:
+        self._start, self._path, self._tlc, self._run = start, path, tlc, run
         self._world = start.cluster()
         self._states, self._actions = [tree_of(self._world)], [""]
         for choice in walk(self._world, path):
@@ -204,7 +258,7 @@ class Tried:
         )
 
     @at("")
-    def what_if(self, source: str) -> Answer:
+    def what_if(self, source: str, watch: Text = "") -> Answer:
         """Show the steps, and list those that may come next."""
         rules = self._world.rules
         return api.WhatIf(
@@ -212,6 +266,7 @@ class Tried:
             rules=f"revision {'hardened' if rules.hardening else rules.revision}",
             choices=tuple(_listed(self._world, self._states[-1])),
             actions=ACTION_NAMES,
+            values=_values_of(self._states, watch) if watch else (),
         )
 
     @at("/why-not")
@@ -244,6 +299,23 @@ class Tried:
         """Write the steps as a script of the spec."""
         made = script(self._start, self._path)
         return attachment(made.zipped(), "what-if.zip", "application/zip")
+
+    @at("/trace")
+    def trace(self) -> Answer:
+        """Write the run up to the start, then the steps, as a data set."""
+        content = recorded(*self._of_run(), self._start, self._path)
+        return attachment(content, "what-if.parquet", "application/vnd.apache.parquet")
+
+    @at("/scenario")
+    def scenario(self) -> Answer:
+        """Write the run up to the start, then the steps, as a scenario of the tests."""
+        content = scenario(*self._of_run(), self._start, self._path)
+        return attachment(content, "what-if.txt", "text/plain; charset=utf-8")
+
+    def _of_run(self) -> tuple[OpenRun, int]:
+        if self._run is None:
+            raise bad_request("only what follows an event of a run is kept so")
+        return self._run
 
 
 def _of_state(tree: Tree, model: str, title: str) -> Start:

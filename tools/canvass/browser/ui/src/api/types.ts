@@ -735,6 +735,7 @@ export interface WhatIf {
   readonly rules: string;
   readonly choices: readonly StepChoice[];
   readonly actions: readonly string[];
+  readonly values: readonly string[];
 }
 
 /** A condition under which an action is not enabled. */

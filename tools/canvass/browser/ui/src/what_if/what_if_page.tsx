@@ -7,6 +7,7 @@ import { useQuery } from "../api/use_query";
 import { ElectionView, membersOf } from "../counterexample/election_view";
 import { StatesList } from "../counterexample/states_list";
 import { ExportMenu } from "../exports/export_menu";
+import { Expression } from "../graph/find_view";
 import { useKeys } from "../keys/keys";
 import { LanesScroller } from "../lanes/lanes_scroller";
 import { CopyButton } from "../parts/copied";
@@ -26,14 +27,15 @@ const VIEWS = [{ id: "lanes", title: "Lanes" }, { id: "election", title: "Electi
 export function WhatIfPage({ source, rest, query }: Place) {
   const at = rest[1] ?? "";
   const path = readPath(query["path"]);
+  const watch = query["watch"] ?? "";
   const view = VIEWS.find((one) => one.id === query["view"])?.id ?? (path.length > 0 ? "lanes" : "election");
   const [onlyDifferent, setOnlyDifferent] = useState(true);
   const place = ["what-if", source.kind, source.id, at];
   const taken = writePath(path);
-  const answer = useQuery<WhatIf>(apiPath(place, { path: taken }));
+  const answer = useQuery<WhatIf>(apiPath(place, { path: taken, watch }));
   const here = [source.kind, source.id, "what-if", at];
-  const show = (change: { [name in "path" | "tried" | "view"]?: string }, replace = false): void =>
-    go(formatRoute(here, { path: taken, tried: query["tried"], view: query["view"], ...change }), replace);
+  const show = (change: { [name in "path" | "tried" | "watch" | "view"]?: string }, replace = false): void =>
+    go(formatRoute(here, { path: taken, tried: query["tried"], watch, view: query["view"], ...change }), replace);
   const visit = (to: readonly string[]): void => show({ path: writePath(to), tried: withPath(query["tried"], to) });
   const back = (): void => { if (path.length > 0) visit(path.slice(0, -1)); };
   const focus = (by: number): void => {
@@ -49,12 +51,13 @@ export function WhatIfPage({ source, rest, query }: Place) {
   ]);
 
   const data = answer.data;
-  if (answer.error) return <main class="run"><Failed error={answer.error} /><p class="note"><a href={originOf(source.kind, source.id, at)}>Back to where this began</a>{path.length > 0 ? <>{" · "}<button type="button" class="inline" onClick={back}>take the last step back</button></> : null}</p></main>;
-  if (!data) return <main class="run"><p class="waiting" role="status">Loading what may come next …</p></main>;
+  if (answer.error && !watch) return <main class="run"><Failed error={answer.error} /><p class="note"><a href={originOf(source.kind, source.id, at)}>Back to where this began</a>{path.length > 0 ? <>{" · "}<button type="button" class="inline" onClick={back}>take the last step back</button></> : null}</p></main>;
+  if (!data && !answer.error) return <main class="run"><p class="waiting" role="status">Loading what may come next …</p></main>;
   const states = data?.behaviour.states ?? [];
   const state = states.at(-1);
   const before = states.at(-2);
   const members = state ? membersOf(state.tree) : [];
+  const value = data?.values.at(-1);
   return (
     <main class="run">
       <div class="head">
@@ -69,6 +72,10 @@ export function WhatIfPage({ source, rest, query }: Place) {
             files={[
               { title: "Page", about: "these steps in one file, which a colleague can walk through without canvass", path: apiPath([...place, "page"], { path: taken }) },
               ...(path.length > 0 ? [{ title: "Script", about: "these steps as a model with its configuration, for canvass check in the folder of the spec", path: apiPath([...place, "script"], { path: taken }) }] : []),
+              ...(source.kind === "run" ? [
+                { title: "Trace", about: "the run up to its event and these steps, for canvass verify", path: apiPath([...place, "trace"], { path: taken }) },
+                { title: "Scenario", about: "the same as commands, for tests/scenarios", path: apiPath([...place, "scenario"], { path: taken }) },
+              ] : []),
             ]}
           />
         </div>
@@ -111,6 +118,25 @@ export function WhatIfPage({ source, rest, query }: Place) {
               about="TLC takes them by Cluster.tla, with ranks for positions, and compares the state that they lead to."
             />
           ) : null}
+          <section class="watch">
+            <h3>Watch</h3>
+            <Expression
+              label="Expression"
+              value={watch}
+              fields={state ? Object.keys(state.tree) : ["member", "channel", "log"]}
+              values={{}}
+              compares={false}
+              error={answer.error}
+              placeholder={'member[1].electionState, or count(m in member: member[m].role = "LEADER")'}
+              submit={(text) => show({ watch: text }, true)}
+            />
+            {value !== undefined ? (
+              <>
+                <p data-watched>{`Here: ${value}`}</p>
+                {states.length > 1 ? <p class="soft">{`From the start on: ${data?.values.join(" · ")}`}</p> : null}
+              </>
+            ) : null}
+          </section>
           {state ? (
             <StateSection
               tree={state.tree as Json} before={before?.tree} onlyDifferent={onlyDifferent} choose={setOnlyDifferent}
