@@ -117,13 +117,13 @@ def test_what_tlc_dumps_as_json_is_read(tmp_path: Path) -> None:
         ("", ": there is no counterexample: no line is like `State 1: <...>`"),
         (
             "State 1: <Initial predicate>\n/\\ x = <<1,\n",
-            ": state 1: the value of x: a value was expected",
+            ":2: the value of x: a value was expected",
         ),
-        ("State 2: <Go>\nx = 1\n", ": state 2 is the first"),
+        ("State 2: <Go>\nx = 1\n", ":1: state 2 is the first"),
         (b"\xff\xfe", ": not text in UTF-8"),
     ],
 )
-def test_a_broken_text_is_refused_with_its_file(
+def test_a_broken_text_is_refused_with_file_and_line(
     tmp_path: Path, text: str | bytes, reason: str
 ) -> None:
     path = tmp_path / "out.log"

@@ -39,7 +39,13 @@ from canvass.proof.sany import ACTION_LEVEL, ModuleError, exported, symbols_of
 from canvass.spec.files import Definition, find_definition, module_folders, spec_root
 from canvass.spec.manifest import load_manifest
 from canvass.tlc.config import TlcConfig, parse_config
-from canvass.tlc.counterexample import SCHEMA, CounterexampleDocument, StepRecord, read_printed
+from canvass.tlc.counterexample import (
+    SCHEMA,
+    CounterexampleDocument,
+    PrintedError,
+    StepRecord,
+    read_printed,
+)
 from canvass.tlc.errors import TlcError
 from canvass.tlc.results import VIOLATED, Outcome, Violation, claim_of
 from canvass.tlc.runner import SHORT_RUN, TlcOptions, TlcRun
@@ -467,13 +473,14 @@ class _Dump(msgspec.Struct):
 
 
 def _printed(path: Path) -> Counterexample:
-    """Read text that TLC printed; errors name the state."""
+    """Read text that TLC printed; errors name the line."""
     try:
         with path.open(encoding="utf-8-sig") as lines:
             found = read_printed(lines)
         trees = found.values()
-    except TlcError as error:
-        raise CounterexampleError(f"{path}: {error}") from None
+    except PrintedError as error:
+        place = path if error.line is None else f"{path}:{error.line}"
+        raise CounterexampleError(f"{place}: {error.reason}") from None
     except UnicodeDecodeError:
         raise CounterexampleError(f"{path}: not text in UTF-8") from None
     violation = found.violation

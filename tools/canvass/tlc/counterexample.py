@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from operator import or_
 from typing import Any, Final, Literal, TypeGuard
 
@@ -50,6 +50,23 @@ _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BRACKETS: Final = (("<<", ">>"), ("(", ")"), ("[", "]"), ("{", "}"))
 
 
+class PrintedError(TlcError):
+    """A text has no counterexample, or a broken one.
+
+    Attributes
+    ----------
+    reason : str
+        The reason, in one line.
+    line : int or None
+        The line number, from 1.
+    """
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason if line is None else f"line {line}: {reason}")
+        self.reason = reason
+        self.line = line
+
+
 @dataclass(frozen=True, slots=True)
 class Printed:
     """A printed counterexample.
@@ -58,6 +75,8 @@ class Printed:
     ----------
     violation
         TLC's errors, and the behaviour.
+    places
+        For each state the line number of its head.
     more
         Number of further counterexamples in the text.
     module
@@ -65,6 +84,7 @@ class Printed:
     """
 
     violation: Violation
+    places: Sequence[int]
     more: int
     module: str
 
@@ -73,10 +93,11 @@ class Printed:
 
         Raises
         ------
-        TlcError
+        PrintedError
             If a state has no variable, or a value is incomplete.
         """
-        return list(accumulate(map(_values, self.violation.states), or_))
+        states = zip(self.violation.states, self.places, strict=True)
+        return list(accumulate((_values(state, place + 1) for state, place in states), or_))
 
 
 def read_printed(lines: Iterable[str]) -> Printed:
@@ -84,10 +105,11 @@ def read_printed(lines: Iterable[str]) -> Printed:
 
     Raises
     ------
-    TlcError
+    PrintedError
         If there is no counterexample, or its states are not numbered from 1 on.
     """
     text = [line.rstrip("\r\n") for line in lines]
+    places = [n for n, line in enumerate(text, 1) if read_state(line) or line.endswith(_INITIAL)]
     builder = ResultBuilder()
     for line in text if any(line.startswith(MARK) for line in text) else _for_tools(text):
         builder.feed(line)
@@ -95,14 +117,14 @@ def read_printed(lines: Iterable[str]) -> Printed:
     if not found:
         success = any(_SUCCESS in line for line in text)
         reason = "TLC found no error" if success else "no line is like `State 1: <...>`"
-        raise TlcError(f"there is no counterexample: {reason}")
+        raise PrintedError(f"there is no counterexample: {reason}")
     for before, state in enumerate(found[0].states):
         if state.number != before + 1:
             where = f"follows state {before}" if before else "is the first"
-            raise TlcError(f"state {state.number} {where}")
-    begin = takewhile(lambda line: read_state(line) is None, text)
-    modules = [line.removeprefix(_MODULE) for line in begin if line.startswith(_MODULE)]
-    return Printed(found[0], len(found) - 1, modules[-1] if modules else "")
+            raise PrintedError(f"state {state.number} {where}", places[before])
+    modules = [one.removeprefix(_MODULE) for one in text[: places[0]] if one.startswith(_MODULE)]
+    count = len(found[0].states)
+    return Printed(found[0], places[:count], len(found) - 1, modules[-1] if modules else "")
 
 
 def _for_tools(lines: Sequence[str]) -> Iterator[str]:
@@ -141,21 +163,30 @@ def _code(line: str) -> int:
     return _GENERAL
 
 
-def _values(state: TraceState) -> dict[str, Value | str]:
-    found: dict[str, Value | str] = {}
+def _values(state: TraceState, begin: int) -> dict[str, Value | str]:
+    """Read a state whose first variable is in line ``begin``."""
+    text = state.text
+
+    def place(offset: int) -> int:
+        return begin + text.count("\n", 0, offset)
+
     try:
-        parts = split_state(state.text)
+        parts = split_state(text)
     except ValueSyntaxError as error:
-        raise TlcError(f"state {state.number}: {error.reason}") from None
+        raise PrintedError(error.reason, place(error.offset)) from None
     if not parts:
-        raise TlcError(f"state {state.number} has no variables")
+        raise PrintedError(f"state {state.number} has no variables", begin)
+    found: dict[str, Value | str] = {}
+    end = 0
     for name, part in parts.items():
+        start = text.index(part, text.index(f"{name} = ", end))
+        end = start + len(part)
         try:
             found[name] = parse_value(part)
         except ValueSyntaxError as error:
             if not _whole(part):
                 reason = f"the value of {name}: {error.reason}"
-                raise TlcError(f"state {state.number}: {reason}") from None
+                raise PrintedError(reason, place(start + error.offset)) from None
             found[name] = part
     return found
 
