@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from canvass.conformance.verify import check_units
 from canvass.corpus.job import (
     REPORT_TABLES,
     CorpusJob,
@@ -20,13 +21,14 @@ from canvass.corpus.job import (
     make_results_folder,
 )
 from canvass.corpus.plan import Unit, list_units
-from canvass.corpus.report import Summary, summarise
+from canvass.corpus.report import Summary, exit_code, summarise
 from canvass.corpus.spark_engine import SparkEngine
+from canvass.steps.answers import StepLookup
 from canvass.traces.parquet import write_dataset
 from canvass.traces.run import Corpus
 from support.corpora import record_runs
 from support.spoilt_runs import corrupt
-from support.standalone_spark import Results, results_here, results_of
+from support.standalone_spark import Results, results_here, results_of, results_of_runs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -145,8 +147,76 @@ def test_a_data_set_has_the_verdicts_of_its_runs(
     assert results_of(out)[1] == expected.results[1]
 
 
+def test_no_run_hides_a_divergence_of_another_run_with_its_id(
+    spark: SparkSession, expected: Expected, tmp_path: Path
+) -> None:
+    """Neither a run that conforms nor a malformed one, and in whichever order their paths are."""
+    for corpus in ("monday", "tuesday"):
+        (tmp_path / corpus).mkdir()
+    for place, name in (
+        ("monday/run-5", "run-9"),
+        ("monday/run-6", "run-11"),
+        ("tuesday/run-5", "run-5"),
+        ("tuesday/run-9", "run-9"),
+    ):
+        shutil.copytree(expected.corpus / name, tmp_path / place)
+        text = (tmp_path / place / "run.json").read_text()
+        assert f'"runId":"{name}"' in text
+        text = text.replace(f'"runId":"{name}"', '"runId":"same"')
+        (tmp_path / place / "run.json").write_text(text)
+    corpora = [tmp_path / "tuesday", tmp_path / "monday"]
+
+    summary = run_job(SparkEngine(spark), list_units(corpora), tmp_path / "out", expected.cache)
+
+    rows = table(tmp_path / "out", "verdicts")
+    assert {str(row["source"]): row["verdict"] for row in rows} == {
+        str(tmp_path / place): verdict
+        for place, verdict in (
+            ("monday/run-5", "CONFORMS"),
+            ("monday/run-6", "MALFORMED"),
+            ("tuesday/run-5", "DIVERGES"),
+            ("tuesday/run-9", "CONFORMS"),
+        )
+    }
+    divergences = table(tmp_path / "out", "divergences")
+    assert {row["source"] for row in divergences} == {str(tmp_path / "tuesday" / "run-5")}
+    assert exit_code(summary) == 1
+
+
 def test_results_do_not_go_where_something_is(tmp_path: Path) -> None:
     (tmp_path / "old").write_text("")
 
     with pytest.raises(OutputExists, match="is not empty"):
         make_results_folder(tmp_path)
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("partitions", [1, 2, 7, 64])
+@pytest.mark.parametrize("form", ["ndjson", "parquet"])
+def test_a_larger_corpus_has_the_same_verdicts_in_every_form_and_cut(
+    spark: SparkSession, tmp_path: Path, partitions: int, form: str
+) -> None:
+    corpus = record_runs(tmp_path / "corpus", 40, 600)
+    corrupt(corpus)
+    cache = tmp_path / "cache"
+    if form == "parquet":
+        sound = tmp_path / "sound"
+        sound.mkdir()
+        for run in check_units(sorted(corpus.iterdir()), StepLookup(cache=cache)).runs:
+            if run.verdict.value != "MALFORMED":
+                shutil.copytree(run.path, sound / Path(run.path).name)
+        corpus = tmp_path / "set"
+        write_dataset(Corpus(sound), corpus, events_per_file=4_000, events_per_row_group=300)
+    units = list_units([corpus])
+    found = check_units([unit.location for unit in units], StepLookup(cache=cache)).runs
+    random.Random(partitions).shuffle(units)
+    out = tmp_path / "out"
+
+    run_job(SparkEngine(spark), units, out, cache, partitions)
+
+    reported = {(row["source"], row["run_id"]): row for row in table(out, "verdicts")}
+    assert len(reported) == len(found)
+    for run in found:
+        row = reported.get((run.path, run.run_id)) or reported[run.path, None]
+        assert (row["verdict"], row["events"]) == (run.verdict.value, run.events)
+    assert results_of(out)[1] == results_of_runs(found)[1]

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pyspark
 
+from canvass.conformance.findings import RunVerdict
 from canvass.conformance.verify import check_units
 from canvass.steps.answers import StepLookup
 
@@ -188,7 +189,12 @@ def results_of(out: Path) -> Results:
 
 def results_here(corpus: Path, cache: Path) -> Results:
     """Give verdicts and divergences from a verification in one process."""
-    found = check_units(sorted(corpus.iterdir()), StepLookup(cache=cache)).runs
+    return results_of_runs(check_units(sorted(corpus.iterdir()), StepLookup(cache=cache)).runs)
+
+
+def results_of_runs(runs: Iterable[RunVerdict]) -> Results:
+    """Give verdicts and divergences of runs."""
+    found = list(runs)
     return (
         {(run.path, run.verdict.value, run.events, run.unchecked) for run in found},
         {

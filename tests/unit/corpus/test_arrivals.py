@@ -1,4 +1,6 @@
-"""Units of a corpus, on this machine and in a store: each is verified again if more of it comes."""
+"""Units of a corpus, on this machine and in a store: each is in the tables once, and again if more
+of it comes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from canvass.corpus.plan import list_units
 from canvass.corpus.storage import Place, UrlPath, read_table
 from canvass.steps.answers import StepLookup
 from support.corpora import record_runs
-from support.object_store import object_store
+from support.object_store import KEY, SECRET, contents, object_store
 
 _numbers = count()
 
@@ -64,6 +66,24 @@ def verdicts(place: Place) -> list[tuple[str, str]]:
     rows: list[dict[str, Any]] = read_table(place / "tables" / "verdicts").to_table().to_pylist()
     ordered = sorted(rows, key=lambda row: row["verified_at"])
     return [(row["run_id"], row["verdict"]) for row in ordered]
+
+
+def test_each_run_is_verified_once_as_it_arrives(
+    place: Place, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arrive(runs / "run-0", place / "corpus")
+    first = look(place, runs)
+    arrive(runs / "run-1", place / "corpus")
+    second = look(place, runs, "--format", "json")
+    third = look(place, runs)
+
+    said = capsys.readouterr()
+    assert (first, second, third) == (0, 0, 0)
+    assert verdicts(place) == [("run-0", "CONFORMS"), ("run-1", "CONFORMS")]
+    assert "nothing was verified" in said.out
+    if isinstance(place, UrlPath):
+        texts = [said.out.encode(), said.err.encode(), *contents(place / "tables").values()]
+        assert not [text for text in texts if KEY.encode() in text or SECRET.encode() in text]
 
 
 def test_a_run_is_verified_again_if_more_of_it_comes(place: Place, runs: Path) -> None:

@@ -78,6 +78,20 @@ def test_a_run_is_named_by_its_source_and_in_a_data_set_by_its_id_too() -> None:
     assert name_of("set/part.parquet", None) == "set/part.parquet"
 
 
+def test_the_line_of_a_run_names_the_run_once() -> None:
+    incomplete = Listed("corpus/run-1", "run-1", "INCOMPLETE", 9, "lines are missing")
+    malformed = Listed("corpus/x", None, "MALFORMED", 0, "corpus/x: no run")
+
+    assert incomplete.line == "INCOMPLETE corpus/run-1: lines are missing"
+    assert malformed.line == "MALFORMED corpus/x: no run"
+
+
+def test_totals_name_the_verdicts_that_runs_have() -> None:
+    given = summary({"CONFORMS": 2_000, "INCOMPLETE": 1}, events=5_000)
+
+    assert totals(given) == "2,001 runs, 5,000 events: 2,000 CONFORMS, 1 INCOMPLETE"
+
+
 def test_the_summary_of_no_unit_has_no_number_but_zero() -> None:
     empty = empty_summary(["corpus"])
 
