@@ -58,17 +58,17 @@ def definitions(module: Path) -> dict[str, int]:
     return {one[1]: len(one[2].split(",")) if one[2] else 0 for one in found}
 
 
-def box_above(module: Path, name: str) -> str:
+def comment_above(module: Path, name: str) -> str:
     """Give the comment that ends on the line before a definition."""
     text = module.read_text()
-    found = re.search(rf"((?:^\(\*.*\*\)\n)+){name}\b", text, re.MULTILINE)
+    found = re.search(rf"((?:^\\\*.*\n)+){name}\b", text, re.MULTILINE)
     return found[1] if found else ""
 
 
 def safety_properties() -> set[str]:
     """Give the claims of models that Properties.tla defines, except goals and liveness."""
     text = (spec_root() / "Properties.tla").read_text()
-    bodies = dict(re.findall(r"^(\w+) ==(.*?)(?=^\w+ ==|^\(\*|\Z)", text, re.MULTILINE | re.DOTALL))
+    bodies = dict(re.findall(r"^(\w+) ==(.*?)(?=^\w+ ==|^\\\*|\Z)", text, re.MULTILINE | re.DOTALL))
     claimed: set[str] = set()
     for model in MODELS:
         claimed |= claims(config_of(model))
@@ -139,10 +139,10 @@ def test_a_mutant_replaces_an_operator_of_the_protocol_by_one_of_its_family(
 
 
 @each_mutant
-def test_the_box_above_the_operator_names_its_mutant(mutant: ModelEntry) -> None:
+def test_the_comment_above_the_operator_names_its_mutant(mutant: ModelEntry) -> None:
     _, by = override(mutant)
 
-    assert f"{mutant.name}:" in box_above(find_file(f"{mutant.module}.tla"), by)
+    assert f"{mutant.name}:" in comment_above(find_file(f"{mutant.module}.tla"), by)
 
 
 def test_models_that_hold_discharge_the_assumption_of_the_member_graph() -> None:

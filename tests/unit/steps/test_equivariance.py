@@ -63,7 +63,7 @@ def mutated_by(monkeypatch: pytest.MonkeyPatch, module: str, mutant: str) -> Non
     own, healthy = (config_of(entries[one]) for one in (mutant, module))
     ((name, value),) = own.constants.items() - healthy.constants.items()
     by = value.removeprefix("<- ")
-    definition = re.search(rf"^{by}\(.*?(?=^\(\*|^---|^===)", family, re.MULTILINE | re.DOTALL)
+    definition = re.search(rf"^{by}\(.*?(?=^\\\*|^---|^===)", family, re.MULTILINE | re.DOTALL)
     assert definition is not None
     module_text, config = oracle.module_text, oracle.config_of
 
